@@ -4,7 +4,6 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,7 +22,7 @@ func (s *Schema) Read(file string, b []byte, how Reading) (*Records, error) {
 		return nil, &config.Error{File: s.file, Key: "confirmed", Found: "false",
 			Allowed: "true, when all owners have agreed on public values"}
 	}
-	r, err := s.scan(file, b, how, true)
+	r, err := s.scan(file, b, how, task{strict: true})
 	if err != nil {
 		return nil, err
 	}
@@ -37,23 +36,36 @@ func (s *Schema) Read(file string, b []byte, how Reading) (*Records, error) {
 // Check counts what Read would do, and goes on where Read refuses a cell. It takes a
 // schema that is not confirmed.
 func (s *Schema) Check(file string, b []byte, how Reading) (*Counts, error) {
-	r, err := s.scan(file, b, how, false)
+	r, err := s.scan(file, b, how, task{})
 	if err != nil {
 		return nil, err
 	}
 	return &r.Counts, nil
 }
 
-// scan reads all rows. strict ends at the first cell that the schema refuses.
-func (s *Schema) scan(file string, b []byte, how Reading, strict bool) (*Records, error) {
+// ReadNew is Read for records whose target nobody knows yet: the columns of the target
+// and of the ID may be absent, and the target's cells are not looked at. Rows that the
+// schema drops are in Dropped; there may be no others.
+func (s *Schema) ReadNew(file string, b []byte, how Reading) (*Records, error) {
+	return s.scan(file, b, how, task{strict: true, unaimed: true})
+}
+
+// task is what a scan is for.
+type task struct {
+	strict  bool // it ends at the first cell that the schema refuses
+	unaimed bool // the target is not read
+}
+
+// scan reads all rows.
+func (s *Schema) scan(file string, b []byte, how Reading, t task) (*Records, error) {
 	text, layout, err := how.decode(file, b)
 	if err != nil {
 		return nil, err
 	}
-	if err := how.delimiter(file, text, &layout, s.needed()); err != nil {
+	if err := how.delimiter(file, text, &layout, s.needed(t)); err != nil {
 		return nil, err
 	}
-	r := reader{schema: s, file: file, how: how, out: new(Records), ids: map[string]bool{}}
+	r := reader{schema: s, task: t, file: file, how: how, out: new(Records), ids: map[string]bool{}}
 	r.out.Width = len(s.Features())
 	cr := newCSV(text, layout.comma)
 	if err := r.header(cr, layout); err != nil {
@@ -73,7 +85,7 @@ func (s *Schema) scan(file string, b []byte, how Reading, strict bool) (*Records
 			return nil, &config.Error{File: file, Line: line, Found: "more rows",
 				Allowed: fmt.Sprintf("at most %d cells", maxCells)}
 		}
-		if err := r.row(cells, line); err != nil && strict {
+		if err := r.row(cells, line); err != nil && t.strict {
 			return nil, err
 		}
 	}
@@ -84,12 +96,15 @@ func (s *Schema) scan(file string, b []byte, how Reading, strict bool) (*Records
 }
 
 // needed are the columns that a file must have.
-func (s *Schema) needed() []string {
+func (s *Schema) needed(t task) []string {
 	var names []string
 	for i := range s.Columns {
-		if s.Columns[i].Kind != Ignore {
+		if kind := s.Columns[i].Kind; kind != Ignore && (kind != ID || !t.unaimed) {
 			names = append(names, s.Columns[i].Name)
 		}
+	}
+	if t.unaimed {
+		return names
 	}
 	return append(names, s.Target.Column)
 }
@@ -97,6 +112,7 @@ func (s *Schema) needed() []string {
 // reader reads the rows of one file.
 type reader struct {
 	schema  *Schema
+	task    task
 	file    string
 	how     Reading
 	columns []source // those with features, in order
@@ -146,13 +162,21 @@ func (r *reader) header(cr *csv.Reader, layout Layout) error {
 		}
 		switch col.Kind {
 		case ID:
-			r.id = place[col.Name]
+			if at, ok := place[col.Name]; ok && at >= 0 {
+				r.id = at
+			}
 		case Number, Category:
 			r.columns = append(r.columns, newSource(col, place[col.Name]))
 			c.Columns = append(c.Columns, ColumnCounts{Name: col.Name})
 		}
 	}
 	t := &s.Target
+	if r.task.unaimed {
+		if _, ok := place[t.Column]; !ok {
+			c.Extra++ // the target is not among them
+		}
+		return nil
+	}
 	r.target = newSource(&Column{Name: t.Column, Categories: t.Values, Bounds: t.Bounds, Scale: t.Scale,
 		Missing: t.Missing}, place[t.Column])
 	c.Columns = append(c.Columns, ColumnCounts{Name: t.Column})
@@ -174,7 +198,7 @@ func newSource(c *Column, at int) source {
 // alone: the first line of a file without a header is a record.
 func (r *reader) absent(place map[string]int, n int, layout *Layout) error {
 	var lost []string
-	for _, name := range r.schema.needed() {
+	for _, name := range r.schema.needed(r.task) {
 		at, ok := place[name]
 		if ok && at < 0 {
 			return &config.Error{File: r.file, Line: 1, Key: "column " + strconv.Quote(name),
@@ -218,7 +242,10 @@ func (r *reader) row(cells []string, line int) error {
 	if r.schema.Intercept {
 		o.X = append(o.X, 1)
 	}
-	label, target := r.aim(&row, strings.TrimSpace(cells[r.target.at]))
+	label, target := 0, float32(0)
+	if !r.task.unaimed {
+		label, target = r.aim(&row, strings.TrimSpace(cells[r.target.at]))
+	}
 	if row.incomplete {
 		c.Incomplete++
 	}
@@ -237,9 +264,13 @@ func (r *reader) row(cells []string, line int) error {
 		c.Refused++
 	case dropped:
 		c.Dropped++
+		o.Dropped = append(o.Dropped, line)
 	default:
 		c.Kept++
 		o.Lines = append(o.Lines, line)
+		if r.task.unaimed {
+			return nil
+		}
 		if r.schema.Target.Kind == Class {
 			o.Labels = append(o.Labels, int32(label))
 			c.Classes[label]++
@@ -346,54 +377,4 @@ func (r *reader) aim(row *rowState, cell string) (label int, target float32) {
 		return 0, 0
 	}
 	return 0, c.scaled(v, &row.counts[i])
-}
-
-// number is the cell's, or the one that stands for a missing cell.
-func (c *Column) number(cell string, absent, decimalComma bool) (float64, bool) {
-	if !absent {
-		return number(cell, decimalComma)
-	}
-	if v, ok := c.Missing.(float64); ok {
-		return v, true
-	}
-	return c.Bounds[0]/2 + c.Bounds[1]/2, true
-}
-
-// scaled clips to the bounds and scales them to the scale, if there is one.
-func (c *Column) scaled(v float64, n *ColumnCounts) float32 {
-	lo, hi := c.Bounds[0], c.Bounds[1]
-	if v < lo || v > hi {
-		n.Clipped++
-		v = min(max(v, lo), hi)
-	}
-	if c.Scale == nil {
-		return float32(v)
-	}
-	t := (v - lo) / (hi - lo)
-	if c.Scale[0] == -1 {
-		t = 2*t - 1 // 2t is exact, so that a fused operation gives the same bits
-	}
-	return float32(t)
-}
-
-func decimal(how Reading) string {
-	if how.DecimalComma {
-		return "a finite number with a decimal comma and no point"
-	}
-	return "a finite number with a decimal point; a decimal comma is stated, not guessed"
-}
-
-// number parses a decimal number that is finite in float32.
-func number(s string, decimalComma bool) (float64, bool) {
-	if decimalComma {
-		if strings.Contains(s, ".") {
-			return 0, false
-		}
-		s = strings.Replace(s, ",", ".", 1)
-	}
-	if strings.ContainsAny(s, "xXpP_nNiI") { // hexadecimal, nan, inf
-		return 0, false
-	}
-	v, err := strconv.ParseFloat(s, 64)
-	return v, err == nil && math.Abs(v) <= math.MaxFloat32
 }

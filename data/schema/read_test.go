@@ -331,3 +331,34 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// New records have no target yet, and what they lack is said by line.
+func TestReadNew(t *testing.T) {
+	s := parse(t, heart)
+	old, err := s.Read("own.csv", []byte(rows), schema.Reading{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// without the last column, the target, and the first, the ID
+	var text []string
+	for _, line := range strings.Split(strings.TrimSpace(rows), "\n") {
+		cells := strings.Split(line, ",")
+		text = append(text, strings.Join(cells[1:len(cells)-1], ","))
+	}
+	got, err := s.ReadNew("new.csv", []byte(strings.Join(text, "\n")), schema.Reading{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// p5 lacks the target alone, p4 a cell that drops the row
+	if !slices.Equal(got.Lines, []int{2, 3, 4, 6, 7}) || !slices.Equal(got.Dropped, []int{5}) {
+		t.Errorf("lines %v, dropped %v", got.Lines, got.Dropped)
+	}
+	last := len(got.X) - 2*got.Width
+	if !slices.Equal(slices.Concat(got.X[:last], got.X[last+got.Width:]), old.X) || got.Labels != nil ||
+		got.IDs != nil {
+		t.Errorf("%v, with the target %v", got.X, old.X)
+	}
+	if _, err := s.ReadNew("new.csv", []byte("age\n1\n"), schema.Reading{}); err == nil {
+		t.Error("columns that the schema needs may be absent")
+	}
+}

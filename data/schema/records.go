@@ -5,11 +5,13 @@ type Records struct {
 	// X are the features, row by row, Width a row; see Schema.Features.
 	X     []float32
 	Width int
-	// Labels are indices of Target.Values; Targets are numbers. One is nil.
+	// Labels are indices of Target.Values; Targets are numbers. One is nil, both are of
+	// ReadNew.
 	Labels  []int32
 	Targets []float32
 	IDs     []string // of the column of kind ID; nil without one
 	Lines   []int    // of each record in the file
+	Dropped []int    // lines of the rows that the schema drops
 	Counts  Counts
 }
 

@@ -33,7 +33,7 @@ var layers = [][]string{
 		"experiment/figurecache"},
 	{"experiment/replication", "experiment/exposure", "experiment/metric", "report"},
 	{"experiment", "bench"},
-	{"experiment/forecast"},
+	{"experiment/forecast", "experiment/trained"},
 	{"experiment/owner", "experiment/run"},
 	{"experiment/sweep", "experiment/tune", "experiment/attack"},
 	{"reproduce"},
@@ -106,6 +106,8 @@ var rules = []rule{
 		path: "sotto/experiment/figurecache",
 		why: "a figure that is a guarantee is computed by whoever states it: only commands that " +
 			"simulate read figures from a file"},
+	{in: []string{"experiment/trained"}, path: "sotto/node",
+		why: "a finished model is a folder, whoever has left it"},
 	{in: []string{"experiment"}, path: "sotto/report",
 		why: "pages are made by whoever has finished a run"},
 	{in: []string{"reproduce"}, path: "sotto/reproduce/...",

@@ -1,0 +1,153 @@
+package data
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/csv"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+
+	"sotto/config"
+	"sotto/tensor"
+)
+
+// Format is how a data set of owners' files reads records that are not its own: those
+// that a finished model is asked about.
+type Format struct {
+	Classes []string // names in order; nil: a regression
+	Target  string   // the column to predict
+	// Scaled are the columns with public bounds, in the order of their names.
+	Scaled []Bounded
+	read   func(path string, labelled bool) (*Records, error)
+}
+
+// Bounded is a column whose values are clamped to [Low, High] and scaled to [0, 1].
+type Bounded struct {
+	Column    string
+	Low, High float64
+}
+
+// Records are those of one file. They are private.
+type Records struct {
+	X       tensor.Mat
+	Labels  []int32   // nil: none were read
+	Targets []float32 // nil: none were read
+	Lines   []int     // of each record in the file
+	Dropped []int     // lines of the rows with a missing cell
+}
+
+// formats are those of data sets whose records come from owners' files without a schema.
+var formats = map[string]func(decode func(any) error) (*Format, error){
+	"csv": csvFormat,
+}
+
+// FormatOf returns the format of the data set called name, with the parameters of the run
+// file; nil where the data set reads no owner's files.
+func FormatOf(name string, decode func(params any) error) (*Format, error) {
+	if of, ok := formats[name]; ok {
+		return of(decode)
+	}
+	return nil, nil
+}
+
+// Read reads the file at path. labelled says that the label or target is read too;
+// without it that column may be absent and is not looked at. Columns that the run drops
+// may be absent. Errors are *config.Error and hold no cell.
+func (f *Format) Read(path string, labelled bool) (*Records, error) {
+	r, err := f.read(path, labelled)
+	var e *config.Error
+	if errors.As(err, &e) {
+		c := *e
+		if c.File = path; strings.HasPrefix(c.Key, "column ") {
+			c.Found = "a cell that is none"
+		}
+		return nil, &c
+	}
+	return r, err
+}
+
+func csvFormat(decode func(any) error) (*Format, error) {
+	p := CSVParams{TestFraction: .25, Header: true, Delimiter: ","}
+	if err := decode(&p); err != nil {
+		return nil, err
+	}
+	p.Path = cmp.Or(p.Path, "unread") // a node's run file may have none
+	if err := p.validate(); err != nil {
+		return nil, err
+	}
+	f := &Format{Classes: p.Classes, Target: p.Label + p.Target, read: p.records}
+	for name, b := range p.Bounds {
+		f.Scaled = append(f.Scaled, Bounded{name, b[0], b[1]})
+	}
+	slices.SortFunc(f.Scaled, func(a, b Bounded) int { return strings.Compare(a.Column, b.Column) })
+	return f, nil
+}
+
+// records reads a file of the same columns as the run's.
+func (p CSVParams) records(path string, labelled bool) (*Records, error) {
+	b, err := userBytes(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.narrow(path, b, labelled); err != nil {
+		return nil, err
+	}
+	t, err := ReadCSV(bytes.NewReader(b), path, p.options())
+	if err != nil {
+		return nil, err
+	}
+	keep := t.complete(false)
+	r := &Records{}
+	for _, row := range keep {
+		r.Lines = append(r.Lines, t.Lines[row])
+	}
+	for _, line := range t.Lines {
+		if _, ok := slices.BinarySearch(r.Lines, line); !ok {
+			r.Dropped = append(r.Dropped, line)
+		}
+	}
+	features, err := p.features(t)
+	if err != nil {
+		return nil, err
+	}
+	if r.X, err = t.encode(features, keep, true); err != nil {
+		return nil, err
+	}
+	switch {
+	case p.Label != "":
+		r.Labels, err = labelsFrom(t, p.Label, p.Classes, keep)
+	case p.Target != "":
+		r.Targets, err = t.targets(p.Target, keep)
+	}
+	return r, err
+}
+
+// narrow changes p to what the file with bytes b has of it: columns that are not read are
+// dropped where they are there.
+func (p *CSVParams) narrow(path string, b []byte, labelled bool) error {
+	o := p.options()
+	r := csv.NewReader(bytes.NewReader(b))
+	r.Comma = o.Delimiter
+	first, err := r.Read()
+	switch {
+	case err == io.EOF:
+		return &config.Error{File: path, Line: 1, Found: "no rows", Allowed: "at least one row"}
+	case err != nil:
+		return csvFault(err, path)
+	}
+	t, _, _, err := (&CSVOptions{Header: p.Header}).layout(first, path, 1)
+	if err != nil {
+		return err
+	}
+	unread := append(slices.Clone(p.Drop), p.Group)
+	if p.Group = ""; !labelled {
+		unread = append(unread, p.Label, p.Target)
+		p.Label, p.Target = "", ""
+	}
+	p.Drop = slices.DeleteFunc(unread, func(ref string) bool {
+		return ref == "" || p.Header && findColumn(t.Columns, ref) < 0
+	})
+	return nil
+}
