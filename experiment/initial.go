@@ -35,10 +35,17 @@ func (e builder) initialise() error {
 			fmt.Sprintf("%s, the SHA-256 of %s", digest, p.InitFrom))
 	}
 	p.InitDigest = digest
-	_, tensors, err := model.DecodeSafetensors(b)
+	meta, tensors, err := model.DecodeSafetensors(b)
 	if err != nil {
 		return config.Bad("init_from", fmt.Sprintf("%q: %v", p.InitFrom, err),
 			"a safetensors file of float32 values")
+	}
+	if meta["layout"] == model.LayersLayout {
+		flat, err := model.FromLayers(e.Task.Model, tensors)
+		if err != nil {
+			return config.Bad("init_from", fmt.Sprintf("%q: %v", p.InitFrom, err), "the layers of this model")
+		}
+		tensors = []model.NamedVec{{Name: "parameters", Vec: flat}}
 	}
 	if found, allowed := joinTensors(e.Task.Init, tensors); found != "" {
 		return config.Bad("init_from", fmt.Sprintf("%q: %s", p.InitFrom, found), allowed)

@@ -14,17 +14,29 @@ import (
 // adaptive pooling to regions of unequal size, for which ONNX has no operator, are
 // refused.
 func EncodeONNX(m Model, theta tensor.Vec, producer, version string) ([]byte, error) {
+	g := &onnx.Graph{Name: "sotto"}
+	if _, err := AppendONNX(g, m, theta, "x"); err != nil {
+		return nil, err
+	}
+	g.Inputs = []onnx.Value{{Name: "x", Dims: []int{m.(*network).layers[0].size().in}}}
+	g.Yield(onnx.Value{Name: "y", Dims: []int{m.Outputs()}})
+	return g.Encode(producer, version), nil
+}
+
+// AppendONNX appends the model with parameters theta to a graph and returns the name of
+// its outputs. x names its input, rows of as many elements as a sample has. What
+// EncodeONNX refuses is refused.
+func AppendONNX(g *onnx.Graph, m Model, theta tensor.Vec, x string) (string, error) {
 	n, ok := m.(*network)
 	if !ok {
-		return nil, fmt.Errorf("model: a model of type %T has no ONNX form", m)
+		return "", fmt.Errorf("model: a model of type %T has no ONNX form", m)
 	}
 	checkLen("parameters", len(theta), n.dim)
-	in := n.layers[0].size().in
-	e := &exporter{graph: onnx.Graph{Name: "sotto", Input: onnx.Value{Name: "x", Dims: []int{in}}}}
+	e := &exporter{graph: g}
 	outputs := make([]exported, len(n.layers))
 	at := func(i int) exported {
 		if i < 0 {
-			return exported{name: "x"}
+			return exported{name: x}
 		}
 		return outputs[i]
 	}
@@ -38,12 +50,7 @@ func EncodeONNX(m Model, theta tensor.Vec, producer, version string) ([]byte, er
 		outputs[i] = e.x
 	}
 	e.flat()
-	e.graph.Nodes[len(e.graph.Nodes)-1].Output = "y"
-	e.graph.Output = onnx.Value{Name: "y", Dims: []int{n.outputs}}
-	if e.err != nil {
-		return nil, e.err
-	}
-	return e.graph.Encode(producer, version), nil
+	return e.x.name, e.err
 }
 
 // exported is a value of the graph: one flat row a sample in the order height, width,
@@ -57,7 +64,7 @@ type exported struct {
 
 // exporter builds an ONNX graph layer by layer.
 type exporter struct {
-	graph onnx.Graph
+	graph *onnx.Graph
 	x     exported // the current value
 	err   error
 }
@@ -100,21 +107,9 @@ func (e *exporter) join(other exported) {
 	e.add("Add", []string{other.name})
 }
 
-// filters returns a filter bank, element (row, column, channel, filter) at index(row,
-// column, channel)*count + filter of w, in the order of ONNX: filter, channel, row,
-// column.
+// filters adds a filter bank, see filterBank.
 func (e *exporter) filters(w []float32, side, channels, count int, index func(r, c, ch int) int) string {
-	v := make([]float32, 0, side*side*channels*count)
-	for f := range count {
-		for ch := range channels {
-			for r := range side {
-				for c := range side {
-					v = append(v, w[index(r, c, ch)*count+f])
-				}
-			}
-		}
-	}
-	return e.graph.Floats("filters", v, count, channels, side, side)
+	return e.graph.Floats("filters", filterBank(w, side, channels, count, index), count, channels, side, side)
 }
 
 // squares are attributes of a square sliding window.
@@ -170,9 +165,7 @@ func (c *conv2d) export(e *exporter, theta tensor.Vec) {
 			doubles: make([]float64, s.doubles)})
 	}
 	k, channels := c.window.Kernel, c.window.Channels
-	constants := []string{e.filters(w, k, channels, c.filters, func(r, col, ch int) int {
-		return (r*k+col)*channels + ch
-	})}
+	constants := []string{e.filters(w, k, channels, c.filters, c.place)}
 	if c.bias {
 		constants = append(constants, e.graph.Floats("bias", theta[c.weights():], c.filters))
 	}
@@ -182,9 +175,7 @@ func (c *conv2d) export(e *exporter, theta tensor.Vec) {
 }
 
 func (c convPool) export(e *exporter, theta tensor.Vec) {
-	w := e.filters(theta, filterSide, c.channels, filters, func(r, col, ch int) int {
-		return (ch*filterSide+r)*filterSide + col
-	})
+	w := e.filters(theta, filterSide, c.channels, filters, c.place)
 	bias := e.graph.Floats("bias", theta[c.taps()*filters:], filters)
 	e.planes(c.height, c.width, c.channels)
 	e.add("Conv", []string{w, bias}, squares(filterSide, 1, 0)...)

@@ -83,6 +83,9 @@ type learned interface {
 	accumulate(dst tensor.Vec, p *pass, factors []float64)
 	// instantiate writes the gradient of record r to dst.
 	instantiate(dst tensor.Vec, p *pass, r int)
+	// tensors are the parameters in the layout of Layers, without the layer's number.
+	// Each element of theta is in one place.
+	tensors(theta tensor.Vec) []NamedVec
 }
 
 // viewed is a learned layer that sums over the rows of a record.

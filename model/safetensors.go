@@ -13,10 +13,11 @@ import (
 	"sotto/tensor"
 )
 
-// NamedVec is one flat float32 tensor of a safetensors file.
+// NamedVec is one float32 tensor of a file, row-major.
 type NamedVec struct {
 	Name string
 	Vec  tensor.Vec
+	Dims []int // their product is the length of Vec; nil: one dimension
 }
 
 // ErrSafetensors says that bytes are not a safetensors file this package reads.
@@ -51,8 +52,11 @@ func WriteSafetensors(w io.Writer, metadata map[string]string, tensors []NamedVe
 		if _, dup := header[t.Name]; dup || t.Name == "" {
 			return fmt.Errorf("model: tensor name %q is empty or occurs twice", t.Name)
 		}
+		if err := t.check(); err != nil {
+			return err
+		}
 		end := at + 4*uint64(len(t.Vec))
-		header[t.Name] = safetensor{"F32", []int{len(t.Vec)}, [2]uint64{at, end}}
+		header[t.Name] = safetensor{"F32", t.shape(), [2]uint64{at, end}}
 		at = end
 	}
 	h, err := json.Marshal(header) // sorts keys
@@ -77,8 +81,8 @@ func WriteSafetensors(w io.Writer, metadata map[string]string, tensors []NamedVe
 	return err
 }
 
-// DecodeSafetensors reads F32 tensors, flattened, in the order of their data. Errors wrap
-// ErrSafetensors and name what was found.
+// DecodeSafetensors reads F32 tensors in the order of their data. Dims are nil where
+// there is one dimension. Errors wrap ErrSafetensors and name what was found.
 func DecodeSafetensors(b []byte) (map[string]string, []NamedVec, error) {
 	if len(b) < 8 {
 		return nil, nil, fmt.Errorf("%w: %d bytes", ErrSafetensors, len(b))
@@ -136,7 +140,11 @@ func DecodeSafetensors(b []byte) (map[string]string, []NamedVec, error) {
 		for i := range v {
 			v[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[at+4*uint64(i):]))
 		}
-		out = append(out, NamedVec{e.name, v})
+		var dims []int
+		if len(e.Shape) != 1 {
+			dims = e.Shape
+		}
+		out = append(out, NamedVec{e.name, v, dims})
 		at = e.Offsets[1]
 	}
 	if at != uint64(len(data)) {

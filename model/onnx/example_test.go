@@ -7,9 +7,9 @@ import (
 )
 
 func ExampleGraph() {
-	g := onnx.Graph{Name: "double", Input: onnx.Value{Name: "x", Dims: []int{2}}}
+	g := onnx.Graph{Name: "double", Inputs: []onnx.Value{{Name: "x", Dims: []int{2}}}}
 	out := g.Add("Mul", "x", []string{g.Floats("factor", []float32{2}, 1)})
-	g.Output = onnx.Value{Name: out, Dims: []int{2}}
+	g.Outputs = []onnx.Value{{Name: out, Dims: []int{2}}}
 	fmt.Println(out, len(g.Encode("example", "1")) > 0)
 	// Output: Mul_0 true
 }

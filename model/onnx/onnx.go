@@ -4,6 +4,7 @@
 package onnx
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -22,17 +23,33 @@ const (
 // are in the order of execution, as the format demands.
 type Graph struct {
 	Name    string
+	Prefix  string // of all names that Add and the constants make
 	Nodes   []Node
 	Tensors []Tensor // constants
-	Input   Value
-	Output  Value
+	Inputs  []Value
+	Outputs []Value
+	// Metadata are texts by key, in this order.
+	Metadata [][2]string
 }
 
-// Value is an input or output of the whole graph, of float32. The first dimension is the
-// batch, of any length; Dims are the others.
+// Kind is the type of a value's elements, numbered as in the specification.
+type Kind int
+
+// Kinds of elements. The zero value is Float.
+const (
+	Float Kind = 1 // float32
+	Int64 Kind = 7
+	Text  Kind = 8
+	Bool  Kind = 9
+)
+
+// Value is an input or output of the whole graph. The first dimension is the batch, of
+// any length; Dims are the others.
 type Value struct {
 	Name string
 	Dims []int
+	Kind Kind
+	Doc  string // for people
 }
 
 // Node is one use of an operator of the default domain.
@@ -50,18 +67,19 @@ type Attribute struct {
 	Value any
 }
 
-// Tensor is a constant in row-major order: Floats, or Ints where a shape or an axis is
-// meant.
+// Tensor is a constant in row-major order: Floats, Texts, or Ints where a shape or an
+// axis is meant.
 type Tensor struct {
 	Name   string
 	Dims   []int
 	Floats []float32
 	Ints   []int64
+	Texts  []string
 }
 
 // Add appends a node that reads x and then constants, and returns the name of its output.
 func (g *Graph) Add(op, x string, constants []string, attributes ...Attribute) string {
-	out := fmt.Sprintf("%s_%d", op, len(g.Nodes))
+	out := fmt.Sprintf("%s%s_%d", g.Prefix, op, len(g.Nodes))
 	g.Nodes = append(g.Nodes, Node{op, append([]string{x}, constants...), out, attributes})
 	return out
 }
@@ -69,24 +87,35 @@ func (g *Graph) Add(op, x string, constants []string, attributes ...Attribute) s
 // Floats adds a constant of float32 and returns its name. The values are kept, not
 // copied.
 func (g *Graph) Floats(what string, values []float32, dims ...int) string {
-	name := fmt.Sprintf("%s_%d", what, len(g.Tensors))
+	name := fmt.Sprintf("%s%s_%d", g.Prefix, what, len(g.Tensors))
 	g.Tensors = append(g.Tensors, Tensor{Name: name, Dims: dims, Floats: values})
 	return name
+}
+
+// Strings adds a constant of texts and returns its name.
+func (g *Graph) Strings(what string, values []string, dims ...int) string {
+	name := fmt.Sprintf("%s%s_%d", g.Prefix, what, len(g.Tensors))
+	g.Tensors = append(g.Tensors, Tensor{Name: name, Dims: dims, Texts: values})
+	return name
+}
+
+// Yield makes the output of the last node one of the graph, under the given name, which
+// no other value has.
+func (g *Graph) Yield(v Value) {
+	g.Nodes[len(g.Nodes)-1].Output = v.Name
+	g.Outputs = append(g.Outputs, v)
 }
 
 // Shape adds a vector of integers as Reshape reads it and returns its name: 0 keeps a
 // dimension, -1 is what remains.
 func (g *Graph) Shape(values ...int64) string {
-	name := fmt.Sprintf("shape_%d", len(g.Tensors))
+	name := fmt.Sprintf("%sshape_%d", g.Prefix, len(g.Tensors))
 	g.Tensors = append(g.Tensors, Tensor{Name: name, Dims: []int{len(values)}, Ints: values})
 	return name
 }
 
 // Numbers of enumerations in the specification.
 const (
-	floatData = 1
-	int64Data = 7
-
 	floatAttribute  = 1
 	intAttribute    = 2
 	stringAttribute = 3
@@ -117,6 +146,12 @@ func (g *Graph) Encode(producer, version string) []byte {
 	model.text(3, version)
 	model.bytes(7, g.encode())
 	model.bytes(8, opset)
+	for _, kv := range g.Metadata {
+		var entry message
+		entry.text(1, kv[0])
+		entry.text(2, kv[1])
+		model.bytes(14, entry)
+	}
 	return model
 }
 
@@ -129,8 +164,12 @@ func (g *Graph) encode() message {
 	for i := range g.Tensors {
 		m.bytes(5, g.Tensors[i].encode())
 	}
-	m.bytes(11, g.Input.encode())
-	m.bytes(12, g.Output.encode())
+	for i := range g.Inputs {
+		m.bytes(11, g.Inputs[i].encode())
+	}
+	for i := range g.Outputs {
+		m.bytes(12, g.Outputs[i].encode())
+	}
 	return m
 }
 
@@ -179,14 +218,22 @@ func (t *Tensor) encode() message {
 	for _, d := range t.Dims {
 		m.integer(1, int64(d))
 	}
+	if t.Texts != nil { // which have no raw form
+		m.integer(2, int64(Text))
+		for _, v := range t.Texts {
+			m.text(6, v)
+		}
+		m.text(8, t.Name)
+		return m
+	}
 	var raw []byte
 	if t.Ints != nil {
-		m.integer(2, int64Data)
+		m.integer(2, int64(Int64))
 		for _, v := range t.Ints {
 			raw = binary.LittleEndian.AppendUint64(raw, uint64(v))
 		}
 	} else {
-		m.integer(2, floatData)
+		m.integer(2, int64(Float))
 		raw = make([]byte, 0, 4*len(t.Floats))
 		for _, v := range t.Floats {
 			raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(v))
@@ -197,7 +244,7 @@ func (t *Tensor) encode() message {
 	return m
 }
 
-func (v Value) encode() message {
+func (v *Value) encode() message {
 	var batch, shape, tensor, kind, m message
 	batch.text(2, "batch")
 	shape.bytes(1, batch)
@@ -206,10 +253,13 @@ func (v Value) encode() message {
 		dim.integer(1, int64(d))
 		shape.bytes(1, dim)
 	}
-	tensor.integer(1, floatData)
+	tensor.integer(1, int64(cmp.Or(v.Kind, Float)))
 	tensor.bytes(2, shape)
 	kind.bytes(1, tensor)
 	m.text(1, v.Name)
 	m.bytes(2, kind)
+	if v.Doc != "" {
+		m.text(3, v.Doc)
+	}
 	return m
 }
