@@ -1,10 +1,8 @@
-//go:build !operator
-
 package main
 
 import (
 	"sotto/cmd/sotto/cli"
-	"sotto/experiment/run"
+	"sotto/experiment/trained"
 
 	"github.com/spf13/cobra"
 )
@@ -12,20 +10,35 @@ import (
 func newExport() *cobra.Command {
 	var agent, format, out string
 	c := &cobra.Command{
-		Use:   "export RUN",
-		Short: "Write a run's or node's model as ONNX, NPZ or safetensors",
+		Use:   "export MODEL",
+		Short: "Write a model for other programs: ONNX, NPZ, safetensors or JSON",
 		Long: cli.Unwrap(`\
-Write the model of a finished run or node for other programs: as an ONNX graph (operator set \
-21; input x, one flattened sample
-a row, output y), or its parameters as one vector in an NPZ archive or a safetensors file.
+Write a model for other programs. MODEL is the folder of a finished run, or the state \
+folder of a node. The format is
+the ending of --out, unless --format says it:
 
-The file of a simulated run holds what the run's note says: models trained with simulated noise protect \
-nobody.`),
+  onnx           a graph (operator set 21). Where the records have a schema: an input for each column by its \
+name, in its own
+                 unit, and outputs probabilities and label, or value. Else as onnx-features.
+  onnx-features  the same from features: input x, one flattened sample a row, output y, the model's own
+  npz, safetensors            the parameters of each layer, by names and shapes of PyTorch
+  flat-npz, flat-safetensors  all parameters as one vector
+  json           names of features and classes, and the parameters of each layer
+
+A model that a simulation has trained protects nobody: its noise came from the seed.`),
 		Example: "  sotto export runs/mnist-dsgd-1a2b3c4d --out model.onnx\n  sotto export " +
-			"runs/mnist-dsgd-1a2b3c4d --agent 3 --format npz --out agent3.npz",
-		Args: cli.Exactly(1, "one RUN"),
+			"west/state --out model.npz",
+		Args: cli.Exactly(1, "one MODEL"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			b, err := run.Export(args[0], agent, format)
+			as, err := trained.ExportFormat(out, format)
+			if err != nil {
+				return err
+			}
+			m, err := trained.Load(args[0], agent)
+			if err != nil {
+				return err
+			}
+			b, err := m.Export(as)
 			if err != nil {
 				return err
 			}
@@ -33,7 +46,9 @@ nobody.`),
 		},
 	}
 	c.Flags().StringVar(&agent, "agent", "mean", "an agent's number, or mean")
-	c.Flags().StringVar(&format, "format", "onnx", "onnx, npz or safetensors")
+	c.Flags().StringVar(&format, "format", "",
+		"onnx, onnx-features, npz, safetensors, flat-npz, flat-safetensors or json; default: by --out, "+
+			"else onnx")
 	c.Flags().StringVar(&out, "out", "", "file to write; default: standard output")
 	return c
 }

@@ -59,6 +59,7 @@ func newRoot() *cobra.Command {
 		newRelay(),
 		newStatus(),
 		newVersion(),
+		newExport(),
 	)
 	root.AddCommand(studies()...)
 	return root

@@ -10,6 +10,6 @@ import (
 
 // studies are the commands that an owner's machine does without.
 func studies() []*cobra.Command {
-	return []*cobra.Command{newRun(), newSweep(), newTune(), newReport(), newReproduce(), newExport(),
+	return []*cobra.Command{newRun(), newSweep(), newTune(), newReport(), newReproduce(),
 		newTopology(), calculator.New(), newAudit(), newBench(), newDoctor()}
 }

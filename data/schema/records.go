@@ -1,5 +1,7 @@
 package schema
 
+import "slices"
+
 // Records are an owner's records as a schema has them. They are private.
 type Records struct {
 	// X are the features, row by row, Width a row; see Schema.Features.
@@ -45,4 +47,27 @@ type ColumnCounts struct {
 	Clipped int    `json:"clipped"` // numbers outside the bounds
 	Other   int    `json:"other"`   // texts that the slot for other texts took
 	Refused int    `json:"refused"`
+}
+
+// Fill is the number that stands for a missing cell of a column of kind Number; false
+// where none does.
+func (c *Column) Fill() (float64, bool) {
+	switch v := c.Missing.(type) {
+	case float64:
+		return v, true
+	case string:
+		return c.Bounds[0]/2 + c.Bounds[1]/2, v == Mean
+	}
+	return 0, false
+}
+
+// FillSlot is the place, among the features of a column of kind Category, of what stands
+// for a missing cell; false where nothing does.
+func (c *Column) FillSlot() (int, bool) {
+	v, ok := c.Missing.(string)
+	if !ok || v == Refuse || v == Drop {
+		return 0, false
+	}
+	at := slices.Index(c.slots(), v)
+	return at, at >= 0
 }

@@ -41,7 +41,7 @@ var commands = []commandCase{
 	{"audit-ledger", "audit ledger RUN --output json", ""},
 	{"plan-owner", "node: plan --data a.csv --policy a.toml", ""},
 	{"export-onnx", "export RUN --format onnx --out model.onnx", "model.onnx"},
-	{"export-npz", "export RUN --format npz --out model.npz", "model.npz"},
+	{"export-npz", "export RUN --format flat-npz --out model.npz", "model.npz"},
 	{"report", "report RUN --out page.html", "page.html page-plots/*.csv page-plots/*.svg"},
 	{"statement", "account statement RUN", ""},
 	{"ledger", "ledger verify RUN", ""},

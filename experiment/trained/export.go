@@ -1,0 +1,137 @@
+package trained
+
+import (
+	"encoding/json"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sotto/config"
+	"sotto/experiment"
+	"sotto/model"
+)
+
+// producer is what files for other programs say that they come from.
+const producer = "sotto"
+
+// format is how a model is written for other programs.
+type format struct {
+	ending string
+	write  func(*Model) ([]byte, error)
+}
+
+// exports are the formats by name. The first of an ending, by name, is not meant: see
+// ExportFormat.
+var exports = map[string]format{
+	"onnx":             {".onnx", (*Model).ONNX},
+	"onnx-features":    {".onnx", (*Model).FeaturesONNX},
+	"npz":              {".npz", layersNPZ},
+	"flat-npz":         {".npz", flatNPZ},
+	"safetensors":      {".safetensors", layersSafetensors},
+	"flat-safetensors": {".safetensors", flatSafetensors},
+	"json":             {".json", asJSON},
+}
+
+// ExportFormat is the format of a file called out: the given one, or where that is "" the
+// one that the file's ending names; onnx without a file.
+func ExportFormat(out, given string) (string, error) {
+	ending := strings.ToLower(filepath.Ext(out))
+	switch f, ok := exports[given]; {
+	case given != "" && !ok:
+		return "", config.Bad("format", given, config.OneOf(exports))
+	case given != "":
+		if f.ending != ending && isEnding(ending) {
+			return "", config.Bad("out", out, "a name that ends in "+f.ending+", the format being "+given)
+		}
+		return given, nil
+	case out == "":
+		return "onnx", nil
+	}
+	if _, ok := exports[strings.TrimPrefix(ending, ".")]; !ok || ending == "" {
+		return "", config.Bad("out", out,
+			"a name that ends in .json, .npz, .onnx or .safetensors, or a stated format")
+	}
+	return ending[1:], nil
+}
+
+func isEnding(ending string) bool {
+	return slices.ContainsFunc(slices.Collect(maps.Values(exports)), func(f format) bool {
+		return f.ending == ending
+	})
+}
+
+// Export writes the model for other programs:
+//
+//	onnx              a graph from raw columns to probabilities, see ONNX
+//	onnx-features     a graph from features to the model's outputs, see FeaturesONNX
+//	npz, safetensors  the parameters of each layer by name, see model.Layers
+//	flat-npz, flat-safetensors  all parameters as one vector
+//	json              names of features and classes, and the parameters of each layer
+func (m *Model) Export(format string) ([]byte, error) {
+	f, ok := exports[format]
+	if !ok {
+		return nil, config.Bad("format", format, config.OneOf(exports))
+	}
+	return f.write(m)
+}
+
+func layersNPZ(m *Model) ([]byte, error) {
+	layers, err := model.Layers(m.net, m.theta)
+	if err != nil {
+		return nil, err
+	}
+	return model.EncodeNPZ(layers)
+}
+
+func layersSafetensors(m *Model) ([]byte, error) {
+	layers, err := model.Layers(m.net, m.theta)
+	if err != nil {
+		return nil, err
+	}
+	meta := map[string]string{"layout": model.LayersLayout, "producer": producer}
+	return model.EncodeSafetensors(meta, layers)
+}
+
+func flat(m *Model) []model.NamedVec {
+	return []model.NamedVec{{Name: "parameters", Vec: m.theta}}
+}
+
+func flatNPZ(m *Model) ([]byte, error) { return model.EncodeNPZ(flat(m)) }
+
+func flatSafetensors(m *Model) ([]byte, error) { return model.EncodeSafetensors(nil, flat(m)) }
+
+// FeaturesONNX is an ONNX graph from features, input "x", to the model's own outputs,
+// "y": preprocessing, probabilities and units are left to the caller.
+func (m *Model) FeaturesONNX() ([]byte, error) {
+	return model.EncodeONNX(m.net, m.theta, producer, experiment.EngineVersion)
+}
+
+// layer is the parameters of one name, as JSON has them.
+type layer struct {
+	Name   string    `json:"name"`
+	Shape  []int     `json:"shape"`
+	Values []float32 `json:"values"` // row-major
+}
+
+func asJSON(m *Model) ([]byte, error) {
+	tensors, err := model.Layers(m.net, m.theta)
+	if err != nil {
+		return nil, err
+	}
+	name, unit := m.Target()
+	out := struct {
+		Model    string   `json:"model"`
+		Outputs  Kind     `json:"outputs"`
+		Features []string `json:"features"`
+		Classes  []string `json:"classes,omitempty"`
+		Target   string   `json:"target,omitempty"`
+		Unit     string   `json:"unit,omitempty"`
+		Layers   []layer  `json:"layers"`
+	}{m.file.Model.Name, m.Kind(), m.Features(), m.Classes(), name, unit, nil}
+	for _, t := range tensors {
+		out.Layers = append(out.Layers, layer{t.Name, t.Dims, t.Vec})
+	}
+	b, err := json.MarshalIndent(out, "", "  ")
+	return append(b, '\n'), err
+}
