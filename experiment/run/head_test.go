@@ -8,6 +8,7 @@ import (
 
 	"sotto/config"
 	"sotto/experiment/rundir"
+	"sotto/experiment/trained"
 	"sotto/model"
 )
 
@@ -55,7 +56,11 @@ func TestTrainLayers(t *testing.T) {
 		t.Errorf("agent 0's whole model has accuracy %g, the run printed %g to %g", got.Accuracy(), want.Min,
 			want.Max)
 	}
-	if _, err := Export(result.Dir, "0", "onnx"); err != nil {
+	m, err := trained.Load(result.Dir, "0")
+	if err == nil {
+		_, err = m.Export("onnx")
+	}
+	if err != nil {
 		t.Error(err)
 	}
 }
