@@ -60,6 +60,9 @@ func newRoot() *cobra.Command {
 		newStatus(),
 		newVersion(),
 		newExport(),
+		newPredict(),
+		newEvaluate(),
+		newCard(),
 	)
 	root.AddCommand(studies()...)
 	return root

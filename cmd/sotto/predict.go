@@ -1,0 +1,195 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"sotto/cmd/sotto/cli"
+	"sotto/data/schema"
+	"sotto/experiment/trained"
+)
+
+// modelArg is the argument of commands that use a finished model.
+const modelArg = "one MODEL, the folder of a finished run or node"
+
+// modelFlags are those of commands that read an owner's file for a model.
+type modelFlags struct {
+	agent, data string
+	how         schema.Reading
+}
+
+func (f *modelFlags) register(c *cobra.Command, file string) {
+	c.Flags().StringVar(&f.agent, "agent", "mean", "an agent's number, or mean")
+	c.Flags().StringVar(&f.data, "data", "", file)
+	readingFlags(c, &f.how)
+}
+
+func newPredict() *cobra.Command {
+	var f modelFlags
+	var output cli.Output
+	var out string
+	c := &cobra.Command{
+		Use:   "predict MODEL --data FILE",
+		Short: "Predict new records of your table: a class with probabilities, or a number",
+		Long: cli.Unwrap(`\
+Predict the records of a table of yours. MODEL is the folder of a finished run, or the state folder of a \
+node.
+
+Where the model has a schema, columns are found by name, in any order, and missing cells become what the \
+schema says.
+A model of data set csv takes columns by position: they must be in the order of the training file. The \
+column to
+predict may be absent. The result is CSV (JSON with --output json), a line for each row; a row without a \
+prediction
+says why. It is as private as the table.`),
+		Example: "  sotto predict west/state --data patients.csv --out predictions.csv",
+		Args:    cli.Exactly(1, modelArg),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := output.Check(); err != nil {
+				return err
+			}
+			if f.data == "" {
+				return cli.Usagef("%s needs --data FILE, the records to predict", cmd.CommandPath())
+			}
+			m, err := trained.Load(args[0], f.agent)
+			if err != nil {
+				return err
+			}
+			r, err := m.Read(f.data, f.how)
+			if err != nil {
+				return err
+			}
+			t, err := m.Table(r)
+			if err != nil {
+				return err
+			}
+			if n := len(r.Dropped); n > 0 {
+				fmt.Fprintf(cmd.ErrOrStderr(), "%d of %d rows have no prediction: a cell is missing\n", n,
+					n+len(r.Lines))
+			}
+			write := t.CSV
+			if output.JSON() {
+				write = t.JSON
+			}
+			b, err := write()
+			if err != nil {
+				return err
+			}
+			return cli.WriteTo(cmd, out, b)
+		},
+	}
+	f.register(c, "your table, a CSV file")
+	c.Flags().StringVar(&out, "out", "", "file to write; default: standard output")
+	output.Register(c)
+	return c
+}
+
+func newEvaluate() *cobra.Command {
+	var f modelFlags
+	var output cli.Output
+	var dir string
+	c := &cobra.Command{
+		Use:   "evaluate MODEL [--data FILE]",
+		Short: "Say how good a model is on labelled records, beside a baseline (private figures)",
+		Long: cli.Unwrap(`\
+Say how good a model is on the labelled records of a table of yours: every figure with its interval at \
+level .95,
+beside that of the most frequent class or the mean target of these records. Without --data the test records \
+of the
+run's own data set are taken, for a simulated run.
+
+What is printed are exact figures of records, and as private as these.`),
+		Example: "  sotto evaluate west/state --data known.csv",
+		Args:    cli.Exactly(1, modelArg),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := output.Check(); err != nil {
+				return err
+			}
+			m, err := trained.Load(args[0], f.agent)
+			if err != nil {
+				return err
+			}
+			e, err := f.evaluate(m, dir)
+			if err != nil {
+				return err
+			}
+			if output.JSON() {
+				return json.NewEncoder(cmd.OutOrStdout()).Encode(e)
+			}
+			return printEvaluation(cmd.OutOrStdout(), e)
+		},
+	}
+	f.register(c, "labelled records, a CSV file; default: the test records of a simulated run")
+	cli.DataDirFlag(c, &dir)
+	output.Register(c)
+	return c
+}
+
+func (f *modelFlags) evaluate(m *trained.Model, dir string) (*trained.Evaluation, error) {
+	if f.data == "" {
+		return m.EvaluateHeldOut(dir)
+	}
+	r, err := m.ReadLabelled(f.data, f.how)
+	if err != nil {
+		return nil, err
+	}
+	return m.Evaluate(r)
+}
+
+func printEvaluation(w io.Writer, e *trained.Evaluation) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "records\t%d, and %d rows without a prediction\n", e.Records, e.Dropped)
+	fmt.Fprintf(t, "baseline\t%s\n", e.BaselineOf)
+	if e.Unit != "" {
+		fmt.Fprintf(t, "unit\t%s\n", e.Unit)
+	}
+	fmt.Fprintf(t, "\nfigure\tmodel\tbaseline\tdifference\n")
+	for _, name := range e.Order {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", name, inWords(e.Figures[name], e.Bootstrap),
+			inWords(e.Baseline[name], e.Bootstrap), inWords(e.Less[name], e.Bootstrap))
+	}
+	if e.Confusion != nil {
+		fmt.Fprintf(t, "\nis, predicted as\t%s\n", strings.Join(e.Classes, "\t"))
+		for k, row := range e.Confusion {
+			fmt.Fprintf(t, "%s", e.Classes[k])
+			for _, n := range row {
+				fmt.Fprintf(t, "\t%d", n)
+			}
+			fmt.Fprintln(t)
+		}
+	}
+	return t.Flush()
+}
+
+func newCard() *cobra.Command {
+	var agent, out string
+	c := &cobra.Command{
+		Use:   "card MODEL",
+		Short: "Describe a model to strangers, in Markdown: columns, training, privacy",
+		Long: cli.Unwrap(`\
+Describe a model to strangers, in Markdown: what it predicts from which columns, how it was trained, and \
+what that
+cost in privacy, by the privacy statement beside it. An owner's own figures are private and are not in it.`),
+		Example: "  sotto card west/state --out MODEL.md",
+		Args:    cli.Exactly(1, modelArg),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			m, err := trained.Load(args[0], agent)
+			if err != nil {
+				return err
+			}
+			b, err := m.Card()
+			if err != nil {
+				return err
+			}
+			return cli.WriteTo(cmd, out, b)
+		},
+	}
+	c.Flags().StringVar(&agent, "agent", "mean", "an agent's number, or mean")
+	c.Flags().StringVar(&out, "out", "", "file to write; default: standard output")
+	return c
+}

@@ -1,0 +1,216 @@
+package trained
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"sotto/config"
+	"sotto/data"
+	"sotto/data/schema"
+	"sotto/experiment"
+	"sotto/experiment/rundir"
+	"sotto/privacy/ledger"
+)
+
+// Card describes the model to strangers, in Markdown: what it predicts from which
+// columns, how it was trained, what that cost in privacy, and figures where they are
+// public. All of it follows from files that may be shown: an owner's own figures are not
+// in it. The statements of a simulation are recomputed from its ledgers first, the
+// signature of a node's is checked.
+func (m *Model) Card() ([]byte, error) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Model card: %s\n", text(m.file.Run.Name))
+	m.cardPrediction(&b)
+	m.cardColumns(&b)
+	m.cardTraining(&b)
+	if err := m.cardPrivacy(&b); err != nil {
+		return nil, err
+	}
+	if err := m.cardFigures(&b); err != nil {
+		return nil, err
+	}
+	return []byte(b.String()), nil
+}
+
+// text is what Markdown shows as it stands, also in a cell of a table.
+func text(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if strings.ContainsRune("\\`*_{}[]<>#|~&", r) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+func texts(all []string) string {
+	var quoted []string
+	for _, s := range all {
+		quoted = append(quoted, text(s))
+	}
+	return strings.Join(quoted, ", ")
+}
+
+func (m *Model) cardPrediction(b *strings.Builder) {
+	b.WriteString("\n## What it predicts\n\n")
+	name, unit := m.Target()
+	if name == "" {
+		name = "the label of data set " + m.file.Data.Dataset
+	}
+	switch m.Kind() {
+	case Probabilities:
+		fmt.Fprintf(b, "%s: a probability for each of the classes %s.\n", text(name), texts(m.Classes()))
+	case Margins:
+		fmt.Fprintf(b, "%s: one of the classes %s, by a margin that ranks records and is no probability.\n",
+			text(name), texts(m.Classes()))
+	case Value:
+		fmt.Fprintf(b, "%s: a number%s.\n", text(name), in(unit))
+	case Sample:
+		b.WriteString("Nothing: it gives a record again, or the mean of all.\n")
+	}
+	if m.schema != nil && m.schema.Target.Bounds != nil {
+		t := &m.schema.Target
+		fmt.Fprintf(b, "It was trained on targets that were clipped to %v to %v%s.\n", t.Bounds[0],
+			t.Bounds[1], in(unit))
+	}
+}
+
+func in(unit string) string {
+	if unit == "" {
+		return ""
+	}
+	return " in " + text(unit)
+}
+
+func (m *Model) cardColumns(b *strings.Builder) {
+	b.WriteString("\n## What it reads\n\n")
+	if m.schema == nil {
+		fmt.Fprintf(b, "%d features of data set %s, without a schema.\n", m.shape.Features(),
+			text(m.file.Data.Dataset))
+		if m.format != nil && len(m.format.Scaled) > 0 {
+			b.WriteString("\n| column | clipped to |\n|---|---|\n")
+			for _, s := range m.format.Scaled {
+				fmt.Fprintf(b, "| %s | %v to %v |\n", text(s.Column), s.Low, s.High)
+			}
+		}
+		return
+	}
+	b.WriteString("| column | kind | unit | values | a missing cell |\n|---|---|---|---|---|\n")
+	for i := range m.schema.Columns {
+		c := &m.schema.Columns[i]
+		values := ""
+		switch c.Kind {
+		case schema.Number:
+			values = fmt.Sprintf("%v to %v, clipped", c.Bounds[0], c.Bounds[1])
+		case schema.Category:
+			values = texts(c.Categories)
+			if c.Other {
+				values += "; others count as other"
+			}
+		default:
+			continue
+		}
+		missing := fmt.Sprintf("becomes %v", c.Missing)
+		switch c.Missing {
+		case schema.Refuse:
+			missing = "is refused"
+		case schema.Drop:
+			missing = "gives no prediction"
+		}
+		if c.Indicator {
+			missing += ", and a feature says so"
+		}
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", text(c.Name), c.Kind, text(c.Unit), values,
+			text(missing))
+	}
+	fmt.Fprintf(b, "\nSchema %x.\n", m.schema.Digest())
+}
+
+func (m *Model) cardTraining(b *strings.Builder) {
+	f := m.file
+	fmt.Fprintf(b, "\n## How it was trained\n\nModel %s of %d parameters, by algorithm %s in %d %s of %d "+
+		"owners without a server (engine %s). This card is of the model of agent %s.\n", text(f.Model.Name),
+		len(m.theta), text(f.Algorithm.Name), f.Steps, cmp.Or(f.Pace.Word, "rounds"), f.Topology.Agents,
+		experiment.EngineVersion, text(m.agent))
+}
+
+func (m *Model) cardPrivacy(b *strings.Builder) error {
+	b.WriteString("\n## What it cost in privacy\n\n")
+	simulated, err := m.Simulated()
+	if err != nil {
+		return err
+	}
+	if simulated {
+		b.WriteString("**Simulated noise protects nobody: the noise of this training came from a seed. " +
+			"The model may tell about the records that it was trained on.**\n\n")
+	}
+	path := filepath.Join(m.dir, rundir.PrivacyFile)
+	if !rundir.Stands(path) {
+		b.WriteString("There is no privacy statement in the folder of the model: nothing is stated.\n")
+		return nil
+	}
+	if rundir.Stands(filepath.Join(m.dir, rundir.SummaryFile)) {
+		all, err := rundir.Statements(m.dir)
+		for _, s := range all {
+			fmt.Fprintf(b, "- Agents %s: %s\n", s.Agents, text(s.Text))
+		}
+		return err
+	}
+	s, err := signed(path)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(b, "%s\n\nSigned with the key %s, ledger %s.\n", text(s.Statement.String()), s.PublicKey,
+		text(s.LedgerID))
+	return nil
+}
+
+// signed is a node's statement, whose signature is that of the key in it.
+func signed(path string) (*ledger.SignedStatement, error) {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	s := new(ledger.SignedStatement)
+	if err := json.Unmarshal(raw, s); err != nil {
+		return nil, &config.Error{File: path, Found: err.Error(), Allowed: "a signed statement"}
+	}
+	if err := s.Verify(nil); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return s, nil
+}
+
+func (m *Model) cardFigures(b *strings.Builder) error {
+	b.WriteString("\n## How good it is\n\n")
+	path := filepath.Join(m.dir, rundir.SummaryFile)
+	if m.schema != nil || data.OfUsers(m.file.Data.Dataset) || !rundir.Stands(path) {
+		b.WriteString("Not stated: exact figures of an owner's records are the owner's own. " +
+			"`sotto evaluate` says how good it is on records of yours.\n")
+		return nil
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	var s rundir.Summary
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	of := func(name string, v *rundir.Stats) {
+		if v != nil {
+			fmt.Fprintf(b, "- %s: %.4g on average over agents, from %.4g to %.4g\n", name, v.Mean, v.Min,
+				v.Max)
+		}
+	}
+	fmt.Fprintf(b, "Of the simulation's test records, in data set %s:\n\n- loss: %.4g on average over "+
+		"agents\n", text(s.Dataset), float64(s.Loss))
+	of("accuracy", s.Accuracy)
+	of("root mean squared error", s.RMSE)
+	return nil
+}
