@@ -12,6 +12,7 @@ import (
 	"sotto/config"
 	"sotto/experiment"
 	"sotto/experiment/rundir"
+	"sotto/experiment/trained"
 	"sotto/model"
 )
 
@@ -57,7 +58,7 @@ func TestDirectoriesOfAnotherVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	os.WriteFile(filepath.Join(done, rundir.ModelFile), weights, 0o644)
-	if _, err := Export(done, "0", "npz"); err == nil || !strings.Contains(err.Error(), rundir.ModelFile) ||
+	if _, err := trained.Load(done, "0"); err == nil || !strings.Contains(err.Error(), rundir.ModelFile) ||
 		!strings.Contains(err.Error(), "another version") {
 		t.Errorf("a model file of another version: %v", err)
 	}
