@@ -149,7 +149,11 @@ func TestHoldOutByPerson(t *testing.T) {
 }
 
 func TestPartitionsKeepPersons(t *testing.T) {
-	s, err := persons(t.TempDir(), strings.Repeat("p1,1,a\np2,2,b\np3,2,b\np4,2,b\np5,1,a\n", 3), nil)
+	lines := ""
+	for i := range 90 { // 30 persons, of whom each side gets some
+		lines += fmt.Sprintf("p%d,%d,%s\n", i%30, i%2, string("ab"[i%2]))
+	}
+	s, err := persons(t.TempDir(), lines, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
