@@ -22,18 +22,24 @@ import (
 // in it. The statements of a simulation are recomputed from its ledgers first, the
 // signature of a node's is checked.
 func (m *Model) Card() ([]byte, error) {
-	var b strings.Builder
-	fmt.Fprintf(&b, "# Model card: %s\n", text(m.file.Run.Name))
-	m.cardPrediction(&b)
-	m.cardColumns(&b)
-	m.cardTraining(&b)
-	if err := m.cardPrivacy(&b); err != nil {
+	c := card{Model: m}
+	fmt.Fprintf(&c, "# Model card: %s\n", text(m.file.Run.Name))
+	c.prediction()
+	c.columns()
+	c.training()
+	if err := c.privacy(); err != nil {
 		return nil, err
 	}
-	if err := m.cardFigures(&b); err != nil {
+	if err := c.figures(); err != nil {
 		return nil, err
 	}
-	return []byte(b.String()), nil
+	return []byte(c.String()), nil
+}
+
+// card is the text so far of a model's card.
+type card struct {
+	*Model
+	strings.Builder
 }
 
 // text is what Markdown shows as it stands, also in a cell of a table.
@@ -56,26 +62,26 @@ func texts(all []string) string {
 	return strings.Join(quoted, ", ")
 }
 
-func (m *Model) cardPrediction(b *strings.Builder) {
-	b.WriteString("\n## What it predicts\n\n")
+func (m *card) prediction() {
+	m.WriteString("\n## What it predicts\n\n")
 	name, unit := m.Target()
 	if name == "" {
 		name = "the label of data set " + m.file.Data.Dataset
 	}
 	switch m.Kind() {
 	case Probabilities:
-		fmt.Fprintf(b, "%s: a probability for each of the classes %s.\n", text(name), texts(m.Classes()))
+		fmt.Fprintf(m, "%s: a probability for each of the classes %s.\n", text(name), texts(m.Classes()))
 	case Margins:
-		fmt.Fprintf(b, "%s: one of the classes %s, by a margin that ranks records and is no probability.\n",
+		fmt.Fprintf(m, "%s: one of the classes %s, by a margin that ranks records and is no probability.\n",
 			text(name), texts(m.Classes()))
 	case Value:
-		fmt.Fprintf(b, "%s: a number%s.\n", text(name), in(unit))
+		fmt.Fprintf(m, "%s: a number%s.\n", text(name), in(unit))
 	case Sample:
-		b.WriteString("Nothing: it gives a record again, or the mean of all.\n")
+		m.WriteString("Nothing: it gives a record again, or the mean of all.\n")
 	}
 	if m.schema != nil && m.schema.Target.Bounds != nil {
 		t := &m.schema.Target
-		fmt.Fprintf(b, "It was trained on targets that were clipped to %v to %v%s.\n", t.Bounds[0],
+		fmt.Fprintf(m, "It was trained on targets that were clipped to %v to %v%s.\n", t.Bounds[0],
 			t.Bounds[1], in(unit))
 	}
 }
@@ -87,20 +93,20 @@ func in(unit string) string {
 	return " in " + text(unit)
 }
 
-func (m *Model) cardColumns(b *strings.Builder) {
-	b.WriteString("\n## What it reads\n\n")
+func (m *card) columns() {
+	m.WriteString("\n## What it reads\n\n")
 	if m.schema == nil {
-		fmt.Fprintf(b, "%d features of data set %s, without a schema.\n", m.shape.Features(),
+		fmt.Fprintf(m, "%d features of data set %s, without a schema.\n", m.shape.Features(),
 			text(m.file.Data.Dataset))
 		if m.format != nil && len(m.format.Scaled) > 0 {
-			b.WriteString("\n| column | clipped to |\n|---|---|\n")
+			m.WriteString("\n| column | clipped to |\n|---|---|\n")
 			for _, s := range m.format.Scaled {
-				fmt.Fprintf(b, "| %s | %v to %v |\n", text(s.Column), s.Low, s.High)
+				fmt.Fprintf(m, "| %s | %v to %v |\n", text(s.Column), s.Low, s.High)
 			}
 		}
 		return
 	}
-	b.WriteString("| column | kind | unit | values | a missing cell |\n|---|---|---|---|---|\n")
+	m.WriteString("| column | kind | unit | values | a missing cell |\n|---|---|---|---|---|\n")
 	for i := range m.schema.Columns {
 		c := &m.schema.Columns[i]
 		values := ""
@@ -125,39 +131,39 @@ func (m *Model) cardColumns(b *strings.Builder) {
 		if c.Indicator {
 			missing += ", and a feature says so"
 		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", text(c.Name), c.Kind, text(c.Unit), values,
+		fmt.Fprintf(m, "| %s | %s | %s | %s | %s |\n", text(c.Name), c.Kind, text(c.Unit), values,
 			text(missing))
 	}
-	fmt.Fprintf(b, "\nSchema %x.\n", m.schema.Digest())
+	fmt.Fprintf(m, "\nSchema %x.\n", m.schema.Digest())
 }
 
-func (m *Model) cardTraining(b *strings.Builder) {
+func (m *card) training() {
 	f := m.file
-	fmt.Fprintf(b, "\n## How it was trained\n\nModel %s of %d parameters, by algorithm %s in %d %s of %d "+
+	fmt.Fprintf(m, "\n## How it was trained\n\nModel %s of %d parameters, by algorithm %s in %d %s of %d "+
 		"owners without a server (engine %s). This card is of the model of agent %s.\n", text(f.Model.Name),
 		len(m.theta), text(f.Algorithm.Name), f.Steps, cmp.Or(f.Pace.Word, "rounds"), f.Topology.Agents,
 		experiment.EngineVersion, text(m.agent))
 }
 
-func (m *Model) cardPrivacy(b *strings.Builder) error {
-	b.WriteString("\n## What it cost in privacy\n\n")
+func (m *card) privacy() error {
+	m.WriteString("\n## What it cost in privacy\n\n")
 	simulated, err := m.Simulated()
 	if err != nil {
 		return err
 	}
 	if simulated {
-		b.WriteString("**Simulated noise protects nobody: the noise of this training came from a seed. " +
+		m.WriteString("**Simulated noise protects nobody: the noise of this training came from a seed. " +
 			"The model may tell about the records that it was trained on.**\n\n")
 	}
 	path := filepath.Join(m.dir, rundir.PrivacyFile)
 	if !rundir.Stands(path) {
-		b.WriteString("There is no privacy statement in the folder of the model: nothing is stated.\n")
+		m.WriteString("There is no privacy statement in the folder of the model: nothing is stated.\n")
 		return nil
 	}
 	if rundir.Stands(filepath.Join(m.dir, rundir.SummaryFile)) {
 		all, err := rundir.Statements(m.dir)
 		for _, s := range all {
-			fmt.Fprintf(b, "- Agents %s: %s\n", s.Agents, text(s.Text))
+			fmt.Fprintf(m, "- Agents %s: %s\n", s.Agents, text(s.Text))
 		}
 		return err
 	}
@@ -165,7 +171,7 @@ func (m *Model) cardPrivacy(b *strings.Builder) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(b, "%s\n\nSigned with the key %s, ledger %s.\n", text(s.Statement.String()), s.PublicKey,
+	fmt.Fprintf(m, "%s\n\nSigned with the key %s, ledger %s.\n", text(s.Statement.String()), s.PublicKey,
 		text(s.LedgerID))
 	return nil
 }
@@ -186,11 +192,11 @@ func signed(path string) (*ledger.SignedStatement, error) {
 	return s, nil
 }
 
-func (m *Model) cardFigures(b *strings.Builder) error {
-	b.WriteString("\n## How good it is\n\n")
+func (m *card) figures() error {
+	m.WriteString("\n## How good it is\n\n")
 	path := filepath.Join(m.dir, rundir.SummaryFile)
 	if m.schema != nil || data.OfUsers(m.file.Data.Dataset) || !rundir.Stands(path) {
-		b.WriteString("Not stated: exact figures of an owner's records are the owner's own. " +
+		m.WriteString("Not stated: exact figures of an owner's records are the owner's own. " +
 			"`sotto evaluate` says how good it is on records of yours.\n")
 		return nil
 	}
@@ -204,11 +210,11 @@ func (m *Model) cardFigures(b *strings.Builder) error {
 	}
 	of := func(name string, v *rundir.Stats) {
 		if v != nil {
-			fmt.Fprintf(b, "- %s: %.4g on average over agents, from %.4g to %.4g\n", name, v.Mean, v.Min,
+			fmt.Fprintf(m, "- %s: %.4g on average over agents, from %.4g to %.4g\n", name, v.Mean, v.Min,
 				v.Max)
 		}
 	}
-	fmt.Fprintf(b, "Of the simulation's test records, in data set %s:\n\n- loss: %.4g on average over "+
+	fmt.Fprintf(m, "Of the simulation's test records, in data set %s:\n\n- loss: %.4g on average over "+
 		"agents\n", text(s.Dataset), float64(s.Loss))
 	of("accuracy", s.Accuracy)
 	of("root mean squared error", s.RMSE)

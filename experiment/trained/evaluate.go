@@ -21,6 +21,15 @@ type Evaluation struct {
 	// Classes are the names in order. Figures of two classes are about the second one.
 	Classes []string `json:"classes,omitempty"`
 	Unit    string   `json:"unit,omitempty"` // of a regression's target, if known
+	Comparison
+	// Confusion counts records: a row for each class, a column for each that is
+	// predicted. It is left out with more than 20 classes.
+	Confusion   [][]int     `json:"confusion,omitempty"`
+	Calibration []score.Bin `json:"calibration,omitempty"`
+}
+
+// Comparison is the figures of a model beside those of a baseline.
+type Comparison struct {
 	// Order lists the figures as they are shown.
 	Order   []string                `json:"-"`
 	Figures map[string]score.Figure `json:"figures"`
@@ -29,10 +38,6 @@ type Evaluation struct {
 	BaselineOf string                  `json:"baseline_of"`
 	// Less are Figures less Baseline, on the same resamples.
 	Less map[string]score.Figure `json:"less_baseline"`
-	// Confusion counts records: a row for each class, a column for each that is
-	// predicted. It is left out with more than 20 classes.
-	Confusion   [][]int     `json:"confusion,omitempty"`
-	Calibration []score.Bin `json:"calibration,omitempty"`
 }
 
 // maxConfusion is the most classes of a confusion matrix.
