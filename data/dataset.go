@@ -145,6 +145,7 @@ var Datasets = map[string]Constructor{
 	"values":              values,
 	"csv":                 csvFile,
 	"libsvm":              libsvmFile,
+	TableName:             tableFiles,
 	"movielens":           movieLens,
 	"made-ratings":        madeRatings,
 }

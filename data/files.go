@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -130,7 +131,7 @@ func (s *store) read(path string) ([]byte, error) {
 	f := published(path)
 	at := filepath.Join(s.dir, filepath.FromSlash(path))
 	if info, err := os.Stat(at); err == nil && !s.any && info.Size() != f.Bytes {
-		return nil, checkFile(at, f) // names both sums without holding a file of any size
+		return nil, f.Check(at) // names both sums without holding a file of any size
 	}
 	b, err := os.ReadFile(at)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -169,4 +170,23 @@ func missing(f File, at string) error {
 func altered(f File, at string, n int64, sum string) error {
 	return fmt.Errorf("%w: %s: expected sha256 %s (%d bytes), found %s (%d bytes)", ErrAltered, at, f.SHA256,
 		f.Bytes, sum, n)
+}
+
+// Check compares the file at a path with the published one, without holding it in memory:
+// nil, or an error that wraps [ErrMissing] or [ErrAltered].
+func (f File) Check(at string) error {
+	r, err := os.Open(at)
+	if err != nil {
+		return missing(f, at)
+	}
+	defer r.Close()
+	h := sha256.New()
+	n, err := io.Copy(h, r)
+	if err != nil {
+		return fmt.Errorf("data: %w", err)
+	}
+	if sum := hex.EncodeToString(h.Sum(nil)); n != f.Bytes || sum != f.SHA256 {
+		return altered(f, at, n, sum)
+	}
+	return nil
 }

@@ -38,6 +38,7 @@ var entries = []Entry{
 		Terms: "generated"},
 	{Name: "csv", Records: "any", Shape: "any", Task: "your delimited text file", Terms: "yours"},
 	{Name: "libsvm", Records: "any", Shape: "any", Task: "your sparse text file", Terms: "yours"},
+	{Name: "table", Records: "any", Shape: "any", Task: "your files by a schema", Terms: "yours"},
 	{Name: "glyphs", Records: "6,000 + 2,000 (any)", Shape: "28 x 28 x 1", Task: "10 drawn digits",
 		Terms: "generated"},
 }

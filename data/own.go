@@ -9,12 +9,34 @@ import (
 	"strings"
 
 	"sotto/config"
+	"sotto/data/schema"
 )
+
+// OwnFile is an owner's file, and how it is written where the data set is "table": others
+// are written as the run file says.
+type OwnFile struct {
+	Path string
+	schema.Reading
+}
 
 // Own is one owner's part of a data set, from a file of the owner's.
 type Own struct {
 	Split *Split
 	Sheet
+	Counts Counts
+}
+
+// Counts are exact figures of an owner's file: the owner's alone.
+type Counts struct {
+	Rows    int
+	Dropped int    // rows with a missing cell that are left out
+	Read    string // how the file was read, in words; "": as the run file says
+	// Filled, Clipped and Other are cells of data set table: missing ones for which a
+	// stated value stands, numbers outside their bounds, texts that none of the
+	// categories is.
+	Filled, Clipped, Other int
+	// MostOfID is the most rows that have one id, where ids name no persons; 0: no ids.
+	MostOfID int
 }
 
 // Sheet is an owner's file as it stands, for the fingerprint of a ledger.
@@ -30,45 +52,49 @@ type Sheet struct {
 	Rows iter.Seq[[]string]
 }
 
-// ownFile is an owner's file as a data set reads it.
-type ownFile struct {
-	table   *Table
-	split   *Split
-	options CSVOptions
-}
-
-// owners names the data sets that an owner can bring its own part of, and how its file is
-// read.
-var owners = map[string]func(decode func(any) error, path string, b []byte, seed uint64) (ownFile, error){
+// owners names the data sets that an owner can bring its own part of, and how its file,
+// whose bytes are b, is read.
+var owners = map[string]func(decode func(any) error, from OwnFile, b []byte, seed uint64) (*Own, error){
 	"csv":           ownCSV,
 	"heart-disease": ownHospital,
+	TableName:       ownTable,
 }
 
-// LoadOwn loads the owner's file at path as a part of the data set called name, with the
+// LoadOwn loads the owner's file as a part of the data set called name, with the
 // parameters of the run file. The file is private: nobody knows its digest, and none is
 // checked.
-func LoadOwn(name, path string, seed uint64, decode func(params any) error) (*Own, error) {
+func LoadOwn(name string, from OwnFile, seed uint64, decode func(params any) error) (*Own, error) {
 	load, ok := owners[name]
 	if !ok {
 		return nil, config.Bad("dataset", name, config.OneOf(owners)+
 			", of which an owner can bring its own part")
 	}
-	b, err := userBytes(path)
+	if name != TableName && from.Reading != (schema.Reading{}) {
+		return nil, config.Bad("delimiter, encoding, decimal_comma", "a value",
+			"none with data set "+name+": its files are written as the run file says")
+	}
+	read := userBytes
+	if name == TableName {
+		read = tableBytes
+	}
+	b, err := read(from.Path)
 	if err != nil {
 		return nil, err
 	}
-	f, err := load(decode, path, b, seed)
-	if err != nil {
-		return nil, err
-	}
-	own := &Own{Split: f.split}
-	if own.Sheet, err = f.options.sheet(path, b); err != nil {
+	return load(decode, from, b, seed)
+}
+
+// fromTable adds a file that ReadCSV has read to the owner's part.
+func (own *Own) fromTable(t *Table, o CSVOptions, b []byte, kept int) (*Own, error) {
+	var err error
+	if own.Sheet, err = o.sheet(t.File, b); err != nil {
 		return nil, err
 	}
 	lines := bytes.Split(b, []byte("\n"))
-	for _, number := range f.table.Lines {
+	for _, number := range t.Lines {
 		own.Records = append(own.Records, bytes.TrimSpace(lines[number-1]))
 	}
+	own.Counts = Counts{Rows: len(t.Lines), Dropped: len(t.Lines) - kept}
 	return own, nil
 }
 
@@ -119,18 +145,18 @@ func (o CSVOptions) sheet(path string, b []byte) (Sheet, error) {
 }
 
 // ownHospital reads one hospital's file, as heartDisease reads each of the four.
-func ownHospital(decode func(any) error, path string, b []byte, seed uint64) (ownFile, error) {
+func ownHospital(decode func(any) error, from OwnFile, b []byte, seed uint64) (*Own, error) {
 	p := HeartParams{tableDefaults(), "drop"}
 	if err := decode(&p); err != nil {
-		return ownFile{}, err
+		return nil, err
 	}
 	if err := p.check(); err != nil {
-		return ownFile{}, err
+		return nil, err
 	}
 	features, options := p.layout()
-	t, err := ReadCSV(bytes.NewReader(b), path, options)
+	t, err := ReadCSV(bytes.NewReader(b), from.Path, options)
 	if err != nil {
-		return ownFile{}, err
+		return nil, err
 	}
 	all := &Dataset{
 		Name:       "heart-disease",
@@ -139,19 +165,22 @@ func ownHospital(decode func(any) error, path string, b []byte, seed uint64) (ow
 		GroupNames: []string{"own"},
 	}
 	if err := all.addHospital(t, 0, features, p.Missing == "fill", p.Normalize); err != nil {
-		return ownFile{}, err
+		return nil, err
 	}
 	if all.Len() == 0 {
-		return ownFile{}, &config.Error{File: path, Found: "no complete row",
+		return nil, &config.Error{File: from.Path, Found: "no complete row",
 			Allowed: "at least one row without missing cells"}
 	}
 	all.Shape = [3]int{1, 1, all.X.Cols}
 	split, err := holdOut(all, p.TableParams, seed)
-	return ownFile{t, split, options}, err
+	if err != nil {
+		return nil, err
+	}
+	return (&Own{Split: split}).fromTable(t, options, b, all.Len())
 }
 
 // ownCSV reads the owner's file in place of the run file's path.
-func ownCSV(decode func(any) error, path string, b []byte, seed uint64) (ownFile, error) {
+func ownCSV(decode func(any) error, from OwnFile, b []byte, seed uint64) (*Own, error) {
 	var options CSVOptions
 	split, err := csvFile(func(params any) error {
 		err := decode(params)
@@ -160,17 +189,17 @@ func ownCSV(decode func(any) error, path string, b []byte, seed uint64) (ownFile
 				return config.Bad("test_path", p.TestPath,
 					"no value: an owner's test records are held out of its own file")
 			}
-			p.Path = path
+			p.Path = from.Path
 			options = p.options()
 		}
 		return err
 	}, Source{Seed: seed})
 	if err != nil {
-		return ownFile{}, err
+		return nil, err
 	}
-	t, err := ReadCSV(bytes.NewReader(b), path, options)
+	t, err := ReadCSV(bytes.NewReader(b), from.Path, options)
 	if err != nil {
-		err = fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", from.Path, err)
 	}
-	return ownFile{t, split, options}, err
+	return (&Own{Split: split}).fromTable(t, options, b, len(t.complete(false)))
 }

@@ -35,7 +35,7 @@ func Shard(name, dir, partition string, agents int, seed uint64,
 	load, ok := joints[name]
 	if !ok {
 		return nil, nil, config.Bad("dataset", name,
-			config.OneOf(joints)+", of which an owner can bring its own part")
+			config.OneOf(joints)+": joint files, which can be cut")
 	}
 	j, err := load(decode, Source{Dir: dir, Seed: seed})
 	if err != nil {

@@ -275,13 +275,22 @@ func (t *Table) targets(column string, keep []int) ([]float32, error) {
 	return y, nil
 }
 
-func userBytes(path string) ([]byte, error) {
+// tableBytes are those of a user's file in any encoding.
+func tableBytes(path string) ([]byte, error) {
 	b, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w: %s", ErrMissing, path)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("data: %w", err)
+	}
+	return b, nil
+}
+
+func userBytes(path string) ([]byte, error) {
+	b, err := tableBytes(path)
+	if err != nil {
+		return nil, err
 	}
 	if bytes.HasPrefix(b, []byte("\xff\xfe")) || bytes.HasPrefix(b, []byte("\xfe\xff")) {
 		return nil, &config.Error{File: path, Line: 1, Found: "UTF-16 text", Allowed: "UTF-8"}

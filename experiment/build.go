@@ -370,5 +370,10 @@ func load(f *File, dataDir string, cache *data.Cache) (*data.Split, error) {
 	if err != nil {
 		return nil, err
 	}
-	return cache.Load(f.Data.Dataset, dataDir, f.Run.Seed, string(params), section.Decode)
+	s, err := SchemaOf(f)
+	if err != nil {
+		return nil, err
+	}
+	return cache.Load(f.Data.Dataset, dataDir, f.Run.Seed, string(params)+f.Data.SchemaDigest,
+		data.WithSchema(section.Decode, s))
 }

@@ -10,7 +10,7 @@ import (
 // labelRemarks say which classes of the user's own file have no training record. They are
 // for simulations, whose readers have the file.
 func labelRemarks(d *data.Dataset) []string {
-	if d.Name != "csv" && d.Name != "libsvm" || d.Classes == 0 {
+	if !data.OfUsers(d.Name) || d.Classes == 0 {
 		return nil
 	}
 	counts := make([]int, d.Classes)

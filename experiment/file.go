@@ -9,6 +9,7 @@ import (
 	"sotto/agent"
 	"sotto/algo"
 	"sotto/config"
+	"sotto/data/schema"
 	"sotto/experiment/metric"
 	"sotto/experiment/replication"
 	"sotto/experiment/runfile"
@@ -94,6 +95,13 @@ type DataParams struct {
 	AllowEmpty bool   `toml:"allow_empty"`
 	// UnitColumn names the column of an owner's file with the id of each record's person.
 	UnitColumn string `toml:"unit_column,omitempty"`
+	// Schema is the file that says what a record of data set table is, a path from the
+	// folder of the run file. See SchemaDigest.
+	Schema string `toml:"schema,omitempty"`
+	// SchemaDigest is the schema's, in hex. It is filled in, so that it is part of the
+	// run's identity; a given one is checked.
+	SchemaDigest string         `toml:"schema_digest,omitempty"`
+	schema       *schema.Schema // once it is read
 	oracle.Augmentation
 	Arrivals
 }

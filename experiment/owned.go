@@ -58,7 +58,7 @@ func (f *File) GraphFor(seed uint64) (*topology.Graph, error) {
 // Member names one agent of an experiment among others that this process does not know.
 type Member struct {
 	Self   agent.ID
-	Data   string            // the owner's file
+	Data   data.OwnFile
 	Graphs topology.Schedule // that the signed roster states the whole of: see File.ScheduleFor
 	// Seed is public and takes the place of the run file's: of the initial model and of
 	// the records held out for tests.
@@ -66,9 +66,9 @@ type Member struct {
 }
 
 // Join builds the part of one member: its own records and plan, and nobody else's. It
-// returns the owner's file as it stands too. Runs without noise, and with switches of
+// returns the owner's file too. Runs without noise, and with switches of
 // [replication], are refused.
-func (f *File) Join(m Member) (*Experiment, *data.Sheet, error) {
+func (f *File) Join(m Member) (*Experiment, *data.Own, error) {
 	if err := f.CheckDeployable(); err != nil {
 		return nil, nil, err
 	}
@@ -81,7 +81,7 @@ func (f *File) Join(m Member) (*Experiment, *data.Sheet, error) {
 			fmt.Sprintf("%d, the members of the roster", first.Agents()))
 	}
 	f.Run.Seed = m.Seed
-	own, err := data.LoadOwn(f.Data.Dataset, m.Data, m.Seed, f.Section("data"))
+	own, err := loadOwn(f, m)
 	if err != nil {
 		return nil, nil, f.At("data", err)
 	}
@@ -116,7 +116,7 @@ func (f *File) Join(m Member) (*Experiment, *data.Sheet, error) {
 		e.Notes.Warnings = append(e.Notes.Warnings,
 			"this experiment has members who attack, to rehearse with: "+who)
 	}
-	return e.Experiment, &own.Sheet, nil
+	return e.Experiment, own, nil
 }
 
 // ownModel builds model and initial parameters, which are the same for all members.

@@ -13,6 +13,7 @@ import (
 
 	"sotto/cmd/sotto/cli"
 	"sotto/data"
+	"sotto/data/fetch"
 )
 
 func newData() *cobra.Command {
@@ -194,11 +195,11 @@ func newDataFetch() *cobra.Command {
 		Args:  cli.Exactly(1, "one NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p := newProgress(cmd.ErrOrStderr())
-			var opt data.FetchOptions
+			var opt fetch.Options
 			if p.tty {
 				opt.Progress = p.download
 			}
-			err := data.Fetch(cmd.Context(), args[0], dir, opt)
+			err := fetch.Fetch(cmd.Context(), args[0], dir, opt)
 			p.close()
 			if err != nil {
 				return err

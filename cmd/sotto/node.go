@@ -72,7 +72,7 @@ policy.toml --state state --check
 	fl.StringVar(&f.files.Key, "key", "", "the member's key file")
 	fl.StringVar(&f.files.FormerKey, "former-key", "",
 		"the key file that the member had in the roster before, until an amendment with the new one holds")
-	fl.StringVar(&f.files.Data, "data", "", "the owner's records")
+	dataFlags(c, &f.files)
 	fl.StringVar(&f.files.Policy, "policy", "", "what the owner allows")
 	fl.StringVar(&f.files.Population, "population", "", populationUsage)
 	fl.StringVar(&f.daemon.State, "state", "", "directory of this run's state and results, on a local disk")
@@ -112,10 +112,17 @@ policy.toml --state state --check
 	return c
 }
 
+// dataFlags add the flags that name an owner's file and say how it is written.
+func dataFlags(c *cobra.Command, f *owner.Files) {
+	c.Flags().StringVar(&f.Data.Path, "data", "", "the owner's records")
+	readingFlags(c, &f.Data.Reading)
+}
+
 func (f *nodeFlags) validate() error {
 	for _, p := range []struct {
 		name, value string
-	}{{"key", f.files.Key}, {"data", f.files.Data}, {"policy", f.files.Policy}, {"state", f.daemon.State}} {
+	}{{"key", f.files.Key}, {"data", f.files.Data.Path}, {"policy", f.files.Policy},
+		{"state", f.daemon.State}} {
 		if p.value == "" {
 			return cli.Usagef("--%s: found nothing, allowed: a path", p.name)
 		}

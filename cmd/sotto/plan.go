@@ -52,7 +52,7 @@ charged. Lines that begin with FAULT say what would stop the node;\
 				return err
 			}
 			for _, name := range []string{"roster", "experiment", "data", "policy", "population", "key",
-				"member", "state", "listen"} {
+				"member", "state", "listen", "delimiter", "encoding", "decimal-comma"} {
 				if cmd.Flags().Changed(name) {
 					return f.member(cmd, args)
 				}
@@ -67,7 +67,7 @@ charged. Lines that begin with FAULT say what would stop the node;\
 		"of a simulation: propose rounds, batch size, clip, step sizes and graph for its target_epsilon, "+
 			"from public numbers, as lines of a run file")
 	passphraseFlag(c, &n.secrets.passphrase)
-	fl.StringVar(&n.files.Data, "data", "", "the owner's records")
+	dataFlags(c, &n.files)
 	fl.StringVar(&n.files.Policy, "policy", "", "what the owner allows")
 	fl.StringVar(&n.files.Population, "population", "", populationUsage)
 	fl.StringVar(&n.files.Key, "key", "", "the member's key file")
@@ -92,7 +92,7 @@ func (f *planFlags) member(cmd *cobra.Command, args []string) error {
 	case len(args) > 0 || len(f.set) > 0 || f.output != "text":
 		return cli.Usagef("sotto plan with --data and --policy takes the roster's run file as " +
 			"it is, and gives text: no FILE, --set or --output")
-	case n.files.Data == "":
+	case n.files.Data.Path == "":
 		return cli.Usagef("--data: found nothing, allowed: a path")
 	case n.files.Policy == "":
 		return cli.Usagef("--policy: found nothing, allowed: a path")
@@ -226,6 +226,13 @@ func (f *nodeFlags) preflight(w io.Writer, m *owner.Membership) error {
 	row("hears", "%d members on graph %s", m.Node.Graph.Degree(m.Self), m.Roster.Graph)
 	row("data", "%s; %d records for training, %d for the owner's own tests", m.Schema(), x.Records,
 		m.TestRecords())
+	for _, r := range owner.Remarks(m.Owner) {
+		if r.Warning {
+			row("warning", "for you alone: %s", r.Text)
+		} else {
+			row("your file", "for you alone: %s", r.Text)
+		}
+	}
 	row("batches", "%.4g records expected, each drawn with probability %.4g", x.Batch, x.Rate)
 	row("noise",
 		"%s, multiplier %.6g; deviation of the mean gradient %.3g of the clip norm in each parameter, "+

@@ -3,13 +3,11 @@ package main
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"sotto/cmd/sotto/cli"
-	"sotto/experiment"
 	"sotto/experiment/owner"
 	"sotto/node"
 	"sotto/node/keyfile"
@@ -44,16 +42,9 @@ func newRosterNew() *cobra.Command {
 			if _, err := os.Stat(f.Roster); err == nil {
 				return cli.Usagef("--roster: %s exists; choose a new file", f.Roster)
 			}
-			e, b, err := experiment.ReadBytes(args[0])
-			if err != nil {
-				return err
-			}
-			r, err := roster.New(filepath.Base(args[0]), b, e.Topology.Agents, &roster.Terms{
+			r, err := owner.NewRoster(args[0], &roster.Terms{
 				Missing: missing, Deadline: deadline.String(), Patience: patience.String()})
 			if err != nil {
-				return err
-			}
-			if _, err := e.GraphFor(0); err != nil {
 				return err
 			}
 			if err := r.Write(f.Roster); err != nil {

@@ -12,11 +12,12 @@ import (
 	"sotto/cmd/sotto/cli"
 	"sotto/config"
 	"sotto/data/schema"
+	"sotto/node/roster"
 )
 
 func newDataSchema() *cobra.Command {
 	return cli.Group("schema", "Agree on what a record is: columns, kinds, public bounds, missing cells",
-		newSchemaDraft(), newSchemaCheck(), newSchemaShow())
+		newSchemaDraft(), newSchemaCheck(), newSchemaShow(), newSchemaDiff())
 }
 
 // readingFlags add the flags that say how an owner's file is written.
@@ -150,6 +151,51 @@ func writeCounts(cmd *cobra.Command, s *schema.Schema, n *schema.Counts) error {
 		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\n", c.Name, c.Missing, c.Filled, c.Clipped, c.Other, c.Refused)
 	}
 	return t.Flush()
+}
+
+func newSchemaDiff() *cobra.Command {
+	return &cobra.Command{
+		Use:   "diff SCHEMA OTHER",
+		Short: "The first difference of two schemas; exit code 1 if there is one",
+		Long: cli.Unwrap(`Say whether two schemas mean the same by a record: their digests, and the first \
+difference, as it is in the first file
+("here") and in the second ("there"). A roster is a schema too: that which its members sign.`),
+		Example: "  sotto data schema diff schema.toml roster.toml",
+		Args:    cli.Exactly(2, "SCHEMA and OTHER"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var both [2]*schema.Schema
+			for i, path := range args {
+				var err error
+				if both[i], err = schemaOf(path); err != nil {
+					return err
+				}
+			}
+			line, flush := rows(cmd.OutOrStdout())
+			for i, path := range args {
+				line(path, "%x", both[i].Digest())
+			}
+			diff := both[0].Diff(both[1])
+			if diff != "" {
+				line("first difference", "%s", diff)
+			}
+			if err := flush(); err != nil || diff == "" {
+				return err
+			}
+			return codeError{fmt.Errorf("%s and %s differ", args[0], args[1]), exitFailed}
+		},
+	}
+}
+
+// schemaOf reads a schema file, or the schema in a roster.
+func schemaOf(path string) (*schema.Schema, error) {
+	s, err := schema.Read(path)
+	if err == nil {
+		return s, nil
+	}
+	if r, rosterErr := roster.Read(path); rosterErr == nil && r.Schema != "" {
+		return schema.Parse(path+", schema", []byte(r.Schema))
+	}
+	return nil, err
 }
 
 // shown is what "data schema show" prints.

@@ -2,12 +2,12 @@ package schema
 
 import (
 	"cmp"
-	"encoding/csv"
 	"fmt"
 	"io"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"sotto/config"
 )
@@ -28,24 +28,21 @@ const draftHead = `# A draft, made from one owner's file. What is marked private
 `
 
 // Draft proposes a schema file from an owner's file: numbers with their smallest and
-// largest value for bounds, few different texts as categories, texts that never repeat as
-// the id, anything else ignored. The column called target, or the last one if that is "",
-// is the target. The draft holds values of records, each with Mark, and is not confirmed:
-// it is private until those are replaced. Errors are *config.Error and hold no cell.
+// largest value for bounds, few different texts as categories, texts that never repeat,
+// or a column that is called an id and mostly differs, as the id, anything else ignored.
+// The column called target, or the last one if that is "", is the target. The draft holds
+// values of records, each with Mark, and is not confirmed: it is private until those are
+// replaced. Errors are *config.Error and hold no cell.
 func Draft(file string, b []byte, how Reading, target string) ([]byte, *Layout, error) {
-	text, layout, err := how.decode(file, b)
+	in, err := how.open(file, b, nil)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := how.guess(file, text, &layout); err != nil {
+	header := in.header
+	if err := draftHeader(header, file); err != nil {
 		return nil, nil, err
 	}
-	cr := newCSV(text, layout.comma)
-	header, err := draftHeader(cr, file)
-	if err != nil {
-		return nil, nil, err
-	}
-	found, err := survey(cr, file, len(header), how)
+	found, err := survey(in, file, how)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -78,7 +75,7 @@ func Draft(file string, b []byte, how Reading, target string) ([]byte, *Layout, 
 		return nil, nil, &config.Error{File: file, Found: "columns that make no schema",
 			Allowed: "columns with different names, and a number or category besides the target"}
 	}
-	return append([]byte(draftHead), s.write(Mark)...), &layout, nil
+	return append([]byte(draftHead), s.write(Mark)...), &in.layout, nil
 }
 
 // guess finds the delimiter without a schema: the one that cuts the first line into most
@@ -108,28 +105,19 @@ func (r Reading) guess(file, text string, l *Layout) error {
 
 // draftHeader reads the names of the columns. A number among them says that the line is a
 // record.
-func draftHeader(cr *csv.Reader, file string) ([]string, error) {
-	header, err := cr.Read()
-	if err == io.EOF {
-		return nil, &config.Error{File: file, Line: 1, Found: "no line",
-			Allowed: "a first line with the names of the columns"}
-	}
-	if err != nil {
-		return nil, csvFault(err, file)
-	}
-	trim(header)
+func draftHeader(header []string, file string) error {
 	seen := map[string]bool{}
 	for k, name := range header {
 		_, isNumber := number(name, false)
 		_, isComma := number(name, true)
 		if name == "" || isNumber || isComma || seen[name] || checkText("", name, false) != nil {
-			return nil, &config.Error{File: file, Line: 1, Key: "column " + strconv.Itoa(k+1),
+			return &config.Error{File: file, Line: 1, Key: "column " + strconv.Itoa(k+1),
 				Found:   "no name of its own in the first line",
 				Allowed: "names of columns: texts, each once, that are no numbers"}
 		}
 		seen[name] = true
 	}
-	return header, nil
+	return nil
 }
 
 // texture is what the cells of one column are.
@@ -142,14 +130,13 @@ type texture struct {
 }
 
 // survey looks at all rows.
-func survey(cr *csv.Reader, file string, n int, how Reading) ([]texture, error) {
-	found := make([]texture, n)
+func survey(in *rows, file string, how Reading) ([]texture, error) {
+	found := make([]texture, len(in.header))
 	for k := range found {
 		found[k] = texture{number: true, texts: map[string]int{}, all: map[string]bool{}}
 	}
-	cr.ReuseRecord = true
 	for rows := 0; ; rows++ {
-		cells, err := cr.Read()
+		cells, _, err := in.next()
 		if err == io.EOF && rows == 0 {
 			return nil, &config.Error{File: file, Line: 1, Found: "no rows", Allowed: "at least one row"}
 		}
@@ -157,10 +144,10 @@ func survey(cr *csv.Reader, file string, n int, how Reading) ([]texture, error) 
 			return found, nil
 		}
 		if err != nil {
-			return nil, csvFault(err, file)
+			return nil, err
 		}
 		for k, cell := range cells {
-			if cell = strings.TrimSpace(cell); !slices.Contains(draftMissing, cell) {
+			if cell = strings.TrimSpace(cell); cell != null && !slices.Contains(draftMissing, cell) {
 				found[k].add(strings.Clone(cell), how)
 			}
 		}
@@ -218,6 +205,8 @@ func (f *texture) column(name string) Column {
 	switch {
 	case f.rows == 0:
 		return Column{Name: name, Kind: Ignore}
+	case idName(name) && 2*len(f.all) > f.rows:
+		return Column{Name: name, Kind: ID}
 	case f.number:
 		return Column{Name: name, Kind: Number, Bounds: f.bounds()}
 	case len(f.texts) <= maxCategories && 2*len(f.texts) <= f.rows && f.values() != nil &&
@@ -227,6 +216,12 @@ func (f *texture) column(name string) Column {
 		return Column{Name: name, Kind: ID}
 	}
 	return Column{Name: name, Kind: Ignore}
+}
+
+// idName says that a column is called an id: "id", "patient_id", "Patient ID".
+func idName(name string) bool {
+	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return !unicode.IsLetter(r) })
+	return len(words) > 0 && words[len(words)-1] == "id"
 }
 
 // target proposes what to predict; the error says which columns it takes.

@@ -1,7 +1,6 @@
 package schema
 
 import (
-	"encoding/csv"
 	"fmt"
 	"io"
 	"slices"
@@ -22,7 +21,21 @@ func (s *Schema) Read(file string, b []byte, how Reading) (*Records, error) {
 		return nil, &config.Error{File: s.file, Key: "confirmed", Found: "false",
 			Allowed: "true, when all owners have agreed on public values"}
 	}
-	r, err := s.scan(file, b, how, task{strict: true})
+	return s.whole(file, b, how, task{strict: true})
+}
+
+// ReadGrouped is Read of a file that says in one more column whose each record is: their
+// texts are Groups.
+func (s *Schema) ReadGrouped(file string, b []byte, how Reading, column string) (*Records, error) {
+	if !s.Confirmed {
+		return s.Read(file, b, how)
+	}
+	return s.whole(file, b, how, task{strict: true, group: column})
+}
+
+// whole is scan of a file from which records are needed.
+func (s *Schema) whole(file string, b []byte, how Reading, t task) (*Records, error) {
+	r, err := s.scan(file, b, how, t)
 	if err != nil {
 		return nil, err
 	}
@@ -52,35 +65,30 @@ func (s *Schema) ReadNew(file string, b []byte, how Reading) (*Records, error) {
 
 // task is what a scan is for.
 type task struct {
-	strict  bool // it ends at the first cell that the schema refuses
-	unaimed bool // the target is not read
+	strict  bool   // it ends at the first cell that the schema refuses
+	unaimed bool   // the target is not read
+	group   string // one more column that is read; "": none
 }
 
 // scan reads all rows.
 func (s *Schema) scan(file string, b []byte, how Reading, t task) (*Records, error) {
-	text, layout, err := how.decode(file, b)
+	in, err := how.open(file, b, s.needed(t))
 	if err != nil {
-		return nil, err
-	}
-	if err := how.delimiter(file, text, &layout, s.needed(t)); err != nil {
 		return nil, err
 	}
 	r := reader{schema: s, task: t, file: file, how: how, out: new(Records), ids: map[string]bool{}}
 	r.out.Width = len(s.Features())
-	cr := newCSV(text, layout.comma)
-	if err := r.header(cr, layout); err != nil {
+	if err := r.header(in.header, in.layout); err != nil {
 		return nil, err
 	}
-	cr.ReuseRecord = true
 	for {
-		cells, err := cr.Read()
+		cells, line, err := in.next()
 		if err == io.EOF {
 			break
 		}
 		if err != nil {
-			return nil, csvFault(err, file)
+			return nil, err
 		}
-		line, _ := cr.FieldPos(0)
 		if r.out.Counts.Rows >= maxCells/max(r.out.Width, len(cells)) {
 			return nil, &config.Error{File: file, Line: line, Found: "more rows",
 				Allowed: fmt.Sprintf("at most %d cells", maxCells)}
@@ -106,7 +114,10 @@ func (s *Schema) needed(t task) []string {
 	if t.unaimed {
 		return names
 	}
-	return append(names, s.Target.Column)
+	if names = append(names, s.Target.Column); t.group != "" && !slices.Contains(names, t.group) {
+		names = append(names, t.group)
+	}
+	return names
 }
 
 // reader reads the rows of one file.
@@ -118,6 +129,7 @@ type reader struct {
 	columns []source // those with features, in order
 	target  source
 	id      int // the place of its column; -1: none
+	group   int // the same
 	ids     map[string]bool
 	out     *Records
 }
@@ -130,16 +142,7 @@ type source struct {
 }
 
 // header finds the columns by name.
-func (r *reader) header(cr *csv.Reader, layout Layout) error {
-	header, err := cr.Read()
-	if err == io.EOF {
-		return &config.Error{File: r.file, Line: 1, Found: "no line",
-			Allowed: "a first line with the names of the columns"}
-	}
-	if err != nil {
-		return csvFault(err, r.file)
-	}
-	trim(header)
+func (r *reader) header(header []string, layout Layout) error {
 	place := map[string]int{}
 	for at, name := range header {
 		if _, ok := place[name]; ok {
@@ -152,7 +155,10 @@ func (r *reader) header(cr *csv.Reader, layout Layout) error {
 		return err
 	}
 	s := r.schema
-	r.id = -1
+	r.id, r.group = -1, -1
+	if at, ok := place[r.task.group]; ok && r.task.group != "" {
+		r.group = at
+	}
 	c := &r.out.Counts
 	c.Layout, c.Extra = layout, len(header)-1
 	for i := range s.Columns {
@@ -268,6 +274,9 @@ func (r *reader) row(cells []string, line int) error {
 	default:
 		c.Kept++
 		o.Lines = append(o.Lines, line)
+		if r.group >= 0 {
+			o.Groups = append(o.Groups, strings.Clone(strings.TrimSpace(cells[r.group])))
+		}
 		if r.task.unaimed {
 			return nil
 		}
@@ -301,6 +310,11 @@ func (r *reader) refuse(row *rowState, i int, name, found, allowed string) {
 	}
 }
 
+// missing reports whether a cell stands for a missing value.
+func (s *Schema) missing(cell string) bool {
+	return cell == null || slices.Contains(s.MissingCells, cell)
+}
+
 // missing applies the rule of a missing cell; filled says that a value stands for it.
 func (r *reader) missing(row *rowState, i int, c *source) (filled bool) {
 	row.counts[i].Missing++
@@ -323,7 +337,7 @@ func (r *reader) feature(row *rowState, i int, cell string) {
 	begin := len(o.X)
 	o.X = append(o.X, make([]float32, c.width())...)
 	x := o.X[begin:]
-	absent := slices.Contains(r.schema.MissingCells, cell)
+	absent := r.schema.missing(cell)
 	if absent {
 		if !r.missing(row, i, c) {
 			return
@@ -360,7 +374,7 @@ func (r *reader) feature(row *rowState, i int, cell string) {
 // aim returns the class or the number to predict.
 func (r *reader) aim(row *rowState, cell string) (label int, target float32) {
 	c, i := &r.target, len(r.columns)
-	if slices.Contains(r.schema.MissingCells, cell) {
+	if r.schema.missing(cell) {
 		r.missing(row, i, c)
 		return 0, 0
 	}

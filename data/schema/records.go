@@ -12,6 +12,7 @@ type Records struct {
 	Labels  []int32
 	Targets []float32
 	IDs     []string // of the column of kind ID; nil without one
+	Groups  []string // of ReadGrouped
 	Lines   []int    // of each record in the file
 	Dropped []int    // lines of the rows that the schema drops
 	Counts  Counts

@@ -23,6 +23,9 @@ import (
 // Version is the one version of schema files.
 const Version = 1
 
+// FileName is what a schema is called in the folder of a run, a node or a model.
+const FileName = "schema.toml"
+
 // Limits of a schema.
 const (
 	maxFile     = 1 << 24 // bytes

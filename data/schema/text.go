@@ -44,6 +44,9 @@ func (l *Layout) Text() string {
 		}
 		return v
 	}
+	if l.Encoding == "parquet" {
+		return "Parquet"
+	}
 	return say("encoding", l.Encoding) + ", " + say("delimiter", l.Delimiter)
 }
 

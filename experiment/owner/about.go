@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"sotto/data/schema"
 	"sotto/experiment"
 	"sotto/experiment/rundir"
 	"sotto/internal/jsonfloat"
@@ -22,6 +23,13 @@ func introduce(p *process) error {
 	}
 	if err := p.write(rundir.ConfigFile, config); err != nil {
 		return err
+	}
+	if s, err := experiment.SchemaOf(p.e.File); err != nil {
+		return err
+	} else if s != nil {
+		if err := p.write(schema.FileName, s.Encode()); err != nil {
+			return err
+		}
 	}
 	facts, err := about(p)
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"sotto/config"
+	"sotto/data/schema"
 	"sotto/experiment/rundir"
 	"sotto/node/checkpoint"
 	"sotto/node/keyfile"
@@ -187,7 +188,7 @@ func (a *archive) putState(dir string) error {
 // stateExtras are files of a state directory that go into a backup beside the stored
 // state.
 var stateExtras = []string{StatementFile, ModelFile, roundsFile, wakesFile, resultFile, headsFile,
-	checkpoint.RestoredFile, rundir.ConfigFile, rundir.NodeFile}
+	checkpoint.RestoredFile, rundir.ConfigFile, rundir.NodeFile, schema.FileName}
 
 func isStateExtra(name string) bool {
 	roster, _ := filepath.Match("roster-*.toml", name)

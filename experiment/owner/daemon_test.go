@@ -16,6 +16,7 @@ import (
 
 	"sotto/agent"
 	"sotto/config"
+	"sotto/data"
 	"sotto/experiment"
 	"sotto/experiment/owner"
 	"sotto/node"
@@ -46,7 +47,8 @@ func team(t *testing.T) [3]owner.Files {
 	var keys [3]ed25519.PrivateKey
 	var peers []string
 	for i := range members {
-		members[i] = owner.Files{Roster: at("roster.toml"), Key: at("%d.key", i), Data: ownTable(t),
+		members[i] = owner.Files{Roster: at("roster.toml"), Key: at("%d.key", i),
+			Data:   data.OwnFile{Path: ownTable(t)},
 			Policy: at("%d.toml", i)}
 		keys[i], err = keyfile.New(members[i].Key)
 		check(err)

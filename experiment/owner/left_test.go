@@ -225,7 +225,7 @@ func TestReExportIsChargedToItsPopulation(t *testing.T) {
 	if _, errs := together(t, members, t.TempDir()); errors.Join(errs[:]...) != nil {
 		t.Fatal(errs)
 	}
-	b, err := os.ReadFile(members[0].Data)
+	b, err := os.ReadFile(members[0].Data.Path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,8 +238,8 @@ func TestReExportIsChargedToItsPopulation(t *testing.T) {
 		"another plan": func(s string) string { return s + "7,9,no\n7,8,no\n7,10,no\n7,11,no\n" },
 	} {
 		files := members[0]
-		files.Data = filepath.Join(t.TempDir(), "export.csv")
-		if err := os.WriteFile(files.Data, []byte(edit(string(b))), 0o600); err != nil {
+		files.Data.Path = filepath.Join(t.TempDir(), "export.csv")
+		if err := os.WriteFile(files.Data.Path, []byte(edit(string(b))), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		m, err := owner.Join(files, chosen())

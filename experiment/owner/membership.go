@@ -8,6 +8,7 @@ import (
 
 	"sotto/agent"
 	"sotto/config"
+	"sotto/data"
 	"sotto/experiment"
 	"sotto/node"
 	"sotto/node/keyfile"
@@ -21,7 +22,7 @@ import (
 type Files struct {
 	Roster  string
 	RunFile string // "": the one that the roster names, beside it
-	Data    string
+	Data    data.OwnFile
 	Policy  string
 	Key     string // "": none, which is enough for a plan
 	// Population is the [[dataset]] of the policy that the data are of; "": the only one
@@ -112,9 +113,9 @@ func Join(from Files, base node.Config) (*Membership, error) {
 	if m.Budget, err = m.Policy.Allow(m.request(from.Population)); err != nil {
 		return nil, fmt.Errorf("%s: %w", from.Policy, err)
 	}
-	if key := m.Budget.KeyColumn; key != "" && !slices.Contains(m.sheet.Columns, key) {
-		return nil, &config.Error{File: from.Data, Key: "key_column", Found: "no column " + key,
-			Allowed: "the policy's key_column among " + strings.Join(m.sheet.Columns, ", ")}
+	if key := m.Budget.KeyColumn; key != "" && !slices.Contains(m.own.Columns, key) {
+		return nil, &config.Error{File: from.Data.Path, Key: "key_column", Found: "no column " + key,
+			Allowed: "the policy's key_column among " + strings.Join(m.own.Columns, ", ")}
 	}
 	m.describe(graph, graphs)
 	if err := m.Node.Check(); err != nil {

@@ -36,11 +36,11 @@ type Options struct {
 // New builds the part of agent opt.Self. Runs without noise, with switches of
 // [replication] are refused.
 func New(f *experiment.File, opt Options) (*Owner, error) {
-	e, sheet, err := f.Join(opt.Member)
+	e, own, err := f.Join(opt.Member)
 	if err != nil {
 		return nil, err
 	}
-	return &Owner{e: e, self: opt.Self, sheet: sheet, tests: oracle.BatchOf(e.Task.Split.Test),
+	return &Owner{e: e, self: opt.Self, own: own, tests: oracle.BatchOf(e.Task.Split.Test),
 		secret: opt.Secret}, nil
 }
 
@@ -50,7 +50,7 @@ func New(f *experiment.File, opt Options) (*Owner, error) {
 type Owner struct {
 	e       *experiment.Experiment
 	self    agent.ID
-	sheet   *data.Sheet
+	own     *data.Own
 	tests   *model.Batch
 	secret  func(agent.ID) []byte
 	bare    agent.Algorithm // the last one that Algorithm has made
@@ -63,13 +63,13 @@ type Owner struct {
 func (o *Owner) plan() *plan.Agent { return &o.e.Plans[0] }
 
 // Records yields the raw lines of the owner's file.
-func (o *Owner) Records() iter.Seq[[]byte] { return slices.Values(o.sheet.Records) }
+func (o *Owner) Records() iter.Seq[[]byte] { return slices.Values(o.own.Records) }
 
 // Fingerprint is that of the owner's file, by its lines and by value. key names the
 // column of people's keys; "": none.
 func (o *Owner) Fingerprint(secret []byte, key string) (*ledger.Fingerprint, error) {
-	return ledger.NewTableFingerprint(secret, ledger.Table{Lines: o.Records(), Columns: o.sheet.Columns,
-		Used: o.sheet.Used, Rows: o.sheet.Rows, Key: key})
+	return ledger.NewTableFingerprint(secret, ledger.Table{Lines: o.Records(), Columns: o.own.Columns,
+		Used: o.own.Used, Rows: o.own.Rows, Key: key})
 }
 
 // Algorithm makes the owner's agent, which attacks if the run file says so.

@@ -15,6 +15,7 @@ import (
 
 	"sotto/agent"
 	"sotto/config"
+	"sotto/data"
 	"sotto/experiment"
 	"sotto/experiment/owner"
 	"sotto/privacy"
@@ -79,8 +80,11 @@ func ownerOf(t *testing.T, run, path string) (*owner.Owner, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return owner.New(f, owner.Options{Member: experiment.Member{Self: 1, Data: path, Graphs: g, Seed: 9}})
+	return owner.New(f,
+		owner.Options{Member: experiment.Member{Self: 1, Data: own(path), Graphs: g, Seed: 9}})
 }
+
+func own(path string) data.OwnFile { return data.OwnFile{Path: path} }
 
 // An owner's run has secret noise, charges its durable ledger for every answer, and stops
 // at its target however often the process starts again.
@@ -259,7 +263,7 @@ func TestOwnersRefuseWhatADaemonMayNotDo(t *testing.T) {
 			var g topology.Schedule
 			if g, err = f.ScheduleFor(1); err == nil {
 				_, err = owner.New(f,
-					owner.Options{Member: experiment.Member{Self: 0, Data: path, Graphs: g, Seed: 1}})
+					owner.Options{Member: experiment.Member{Self: 0, Data: own(path), Graphs: g, Seed: 1}})
 			}
 		}
 		var bad *config.Error
@@ -456,7 +460,7 @@ func TestOwnersOfPersonalModelsRefuse(t *testing.T) {
 				t.Fatal(gerr)
 			}
 			_, err = owner.New(f,
-				owner.Options{Member: experiment.Member{Self: 0, Data: path, Graphs: g, Seed: 1}})
+				owner.Options{Member: experiment.Member{Self: 0, Data: own(path), Graphs: g, Seed: 1}})
 		}
 		var bad *config.Error
 		if !errors.As(err, &bad) || !strings.Contains(err.Error(), tc.want) ||

@@ -12,6 +12,31 @@ import (
 	"sotto/topology"
 )
 
+// NewRoster begins the roster of an experiment, whose run file is at path: without
+// members, with the schema that the run file names.
+func NewRoster(path string, terms *roster.Terms) (*roster.Roster, error) {
+	f, b, err := experiment.ReadBytes(path)
+	if err != nil {
+		return nil, err
+	}
+	r, err := roster.New(filepath.Base(path), b, f.Topology.Agents, terms)
+	if err != nil {
+		return nil, err
+	}
+	s, err := experiment.SchemaOf(f)
+	switch {
+	case err != nil:
+		return nil, f.At("data", err)
+	case s != nil && !s.Confirmed:
+		return nil, f.At("data", config.Bad("schema", s.Name+" with confirmed = false",
+			"a schema whose values all owners have agreed on"))
+	case s != nil:
+		r.Schema = string(s.Encode())
+	}
+	_, err = f.GraphFor(0)
+	return r, err
+}
+
 // ReadRoster reads a roster and the run file that it is about; runFile "": the one that
 // the roster names, beside it.
 func ReadRoster(path, runFile string) (*roster.Roster, *experiment.File, error) {
@@ -29,6 +54,9 @@ func ReadRoster(path, runFile string) (*roster.Roster, *experiment.File, error) 
 	if d := experiment.FileDigest(b); d != r.Experiment {
 		return nil, nil, &config.Error{File: runFile, Found: "SHA-256 " + d,
 			Allowed: r.Experiment + ", the experiment of " + path}
+	}
+	if err := experiment.AgreeSchema(f, path, r.Schema); err != nil {
+		return nil, nil, err
 	}
 	if r.Epoch != nil {
 		if err := experiment.Resize(f, r.Size); err != nil {

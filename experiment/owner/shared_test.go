@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"sotto/agent"
+	"sotto/data"
 	"sotto/experiment"
 	"sotto/experiment/owner"
 	"sotto/privacy"
@@ -152,7 +153,7 @@ func sharing(t *testing.T, path, keys string) (*owner.Owner, error) {
 		t.Fatal(err)
 	}
 	return owner.New(f, owner.Options{
-		Member: experiment.Member{Self: 1, Data: path, Graphs: g, Seed: 9},
+		Member: experiment.Member{Self: 1, Data: data.OwnFile{Path: path}, Graphs: g, Seed: 9},
 		Secret: func(j agent.ID) []byte {
 			return []byte{byte(j), 1, 2, 3}
 		},

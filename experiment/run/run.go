@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"sotto/data/schema"
 	"sotto/experiment"
 	"sotto/experiment/rundir"
 	"sotto/privacy/account"
@@ -86,6 +87,13 @@ func Run(ctx context.Context, e *experiment.Experiment, opt Options) (*Result, e
 	}
 	if err := r.dir.Put(rundir.ConfigFile, e.Effective); err != nil {
 		return nil, err
+	}
+	if s, err := experiment.SchemaOf(e.File); err != nil {
+		return nil, err
+	} else if s != nil {
+		if err := r.dir.Put(schema.FileName, s.Encode()); err != nil {
+			return nil, err
+		}
 	}
 	return r.run(ctx)
 }

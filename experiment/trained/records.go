@@ -42,7 +42,7 @@ func (m *Model) read(path string, how schema.Reading, labelled bool) (*Records, 
 	if m.format == nil {
 		return nil, &config.Error{File: m.dir, Key: "data.dataset",
 			Found:   fmt.Sprintf("%q", m.file.Data.Dataset),
-			Allowed: "a model of tables of owners: it has a " + SchemaFile + ", or data set csv"}
+			Allowed: "a model of tables of owners: it has a " + schema.FileName + ", or data set csv"}
 	}
 	if how != (schema.Reading{}) {
 		return nil, config.Bad("delimiter, encoding, decimal_comma", "a value",

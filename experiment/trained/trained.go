@@ -102,7 +102,7 @@ func absent(dir string, err error) error {
 
 // readSchema reads what the features are, and holds it against the model.
 func (m *Model) readSchema() error {
-	path := filepath.Join(m.dir, SchemaFile)
+	path := filepath.Join(m.dir, schema.FileName)
 	b, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		m.format, err = data.FormatOf(m.file.Data.Dataset, m.file.Section("data"))
@@ -121,9 +121,6 @@ func (m *Model) readSchema() error {
 	}
 	return nil
 }
-
-// SchemaFile is the schema of the records in the folder of a model.
-const SchemaFile = "schema.toml"
 
 // Schema is what a record is; nil where the model's data set has no schema.
 func (m *Model) Schema() *schema.Schema { return m.schema }

@@ -10,7 +10,7 @@ import (
 )
 
 // userData are files that the user brings.
-var userData = map[string]bool{"csv": true, "libsvm": true, "movielens": true}
+var userData = map[string]bool{"csv": true, "libsvm": true, "movielens": true, "table": true}
 
 // publicFor says whether trials on a data set cost the owners of the data of a run
 // nothing: generated data, and published data that are not the run's own. A user's file

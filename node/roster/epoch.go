@@ -178,6 +178,8 @@ func (r *Roster) Follows(prev *Roster) error {
 			prev.Epoch.Round))
 	case r.Experiment != prev.Experiment:
 		return config.Bad("experiment", r.Experiment, prev.Experiment+", that of the roster before")
+	case r.Schema != prev.Schema:
+		return config.Bad("schema", "another text", "that of the roster before")
 	}
 	for i := range r.Members {
 		m, key := &r.Members[i], fmt.Sprintf("member[%d]", i)

@@ -41,6 +41,9 @@ type Roster struct {
 	Graph string `toml:"graph" json:"graph"`
 	// Size is the number of members that the experiment has.
 	Size int `toml:"size" json:"size"`
+	// Schema is the text of the schema file where records have one: what a record is. ""
+	// elsewhere.
+	Schema string `toml:"schema,multiline,omitempty" json:"schema,omitempty"`
 	// Terms are how members wait for each other; nil: everybody's own choice.
 	Terms *Terms `toml:"terms,omitempty" json:"terms,omitempty"`
 	// Epoch says that the roster goes on with a run of another one; nil: it begins one.

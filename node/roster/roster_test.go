@@ -358,3 +358,33 @@ func TestSeedsAreNobodysChoice(t *testing.T) {
 		t.Error("another member, the same graph")
 	}
 }
+
+// The schema is part of what members sign, letter by letter, and of all epochs.
+func TestSchemaIsSigned(t *testing.T) {
+	r, _ := members(t, 3)
+	before := r.Digest()
+	r.Schema = "name = \"a \\\\ b\"\n'''\n\"\"\"\ttab\r\nend"
+	signed := r.Digest()
+	if signed == before {
+		t.Error("the schema does not count in the digest")
+	}
+	b, err := r.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := Parse("roster.toml", b)
+	if err != nil || again.Schema != r.Schema || again.Digest() != signed {
+		t.Fatalf("%v, %q", err, again.Schema)
+	}
+	next, err := r.Amend(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := next.Follows(r); err != nil {
+		t.Error(err)
+	}
+	next.Schema = "other"
+	if err := next.Follows(r); err == nil || !strings.Contains(err.Error(), "schema") {
+		t.Errorf("another schema in the next epoch: %v", err)
+	}
+}

@@ -1,4 +1,4 @@
-package data
+package fetch
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"os"
 	"strings"
+
+	"sotto/data"
 )
 
 // download gets address into part, continuing behind the bytes that part already has.
@@ -50,7 +52,8 @@ func (f *fetcher) download(ctx context.Context, address, part, name string, expe
 	}
 	if expect >= 0 && total >= 0 && total != expect {
 		os.Remove(part)
-		return fmt.Errorf("%w: %s: expected %d bytes, the server has %d", ErrAltered, name, expect, total)
+		return fmt.Errorf("%w: %s: expected %d bytes, the server has %d", data.ErrAltered, name, expect,
+			total)
 	}
 	if total < 0 {
 		total = expect
@@ -67,7 +70,8 @@ func (f *fetcher) download(ctx context.Context, address, part, name string, expe
 	switch {
 	case got > most:
 		os.Remove(part)
-		return fmt.Errorf("%w: %s: expected at most %d bytes, the server sends more", ErrAltered, name, most)
+		return fmt.Errorf("%w: %s: expected at most %d bytes, the server sends more", data.ErrAltered, name,
+			most)
 	case err != nil:
 		return fmt.Errorf("%s: broken off after %d bytes, which are kept (run again to resume): %w", name,
 			got, err)

@@ -1,10 +1,12 @@
-package data
+package fetch
 
 import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -18,7 +20,13 @@ import (
 	"time"
 
 	"sotto/config"
+	"sotto/data"
 )
+
+func hexSum(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
 
 // mirror is a server whose behavior a test chooses, with counters.
 type mirror struct {
@@ -93,8 +101,9 @@ func noise(n int) []byte {
 	return b
 }
 
-func fileOf(b []byte, urls ...string) File {
-	return File{Dataset: "set", Path: "set/file.bin", Bytes: int64(len(b)), SHA256: hexSum(b), URLs: urls}
+func fileOf(b []byte, urls ...string) data.File {
+	return data.File{Dataset: "set", Path: "set/file.bin", Bytes: int64(len(b)), SHA256: hexSum(b),
+		URLs: urls}
 }
 
 func stored(t *testing.T, dir string) (file, part []byte) {
@@ -109,14 +118,14 @@ func TestFetchWholeFile(t *testing.T) {
 	m := serve(t, map[string][]byte{"/a/file.bin": b}, partial)
 	var last, total int64
 	calls := 0
-	f := &fetcher{FetchOptions{BaseURL: m.URL, Progress: func(file string, done, all int64) {
+	f := &fetcher{Options{BaseURL: m.URL, Progress: func(file string, done, all int64) {
 		if file != "set/file.bin" || done <= last {
 			t.Errorf("progress %s %d after %d", file, done, last)
 		}
 		last, total = done, all
 		calls++
 	}}, t.TempDir()}
-	files := []File{fileOf(b, "https://example.invalid/a/file.bin")}
+	files := []data.File{fileOf(b, "https://example.invalid/a/file.bin")}
 	if err := f.all(context.Background(), files); err != nil {
 		t.Fatal(err)
 	}
@@ -137,9 +146,9 @@ func TestFetchWrongSum(t *testing.T) {
 	wrong := bytes.Clone(b)
 	wrong[77] ^= 1
 	m := serve(t, map[string][]byte{"/file.bin": wrong}, partial)
-	f := &fetcher{FetchOptions{BaseURL: m.URL}, t.TempDir()}
-	err := f.all(context.Background(), []File{fileOf(b, "http://x/file.bin")})
-	if !errors.Is(err, ErrAltered) || !strings.Contains(err.Error(), hexSum(b)) ||
+	f := &fetcher{Options{BaseURL: m.URL}, t.TempDir()}
+	err := f.all(context.Background(), []data.File{fileOf(b, "http://x/file.bin")})
+	if !errors.Is(err, data.ErrAltered) || !strings.Contains(err.Error(), hexSum(b)) ||
 		!strings.Contains(err.Error(), hexSum(wrong)) {
 		t.Errorf("error %v, want both sums", err)
 	}
@@ -159,11 +168,11 @@ func TestFetchWrongSize(t *testing.T) {
 			},
 		} {
 			m := serve(t, map[string][]byte{"/file.bin": served}, answer)
-			f := &fetcher{FetchOptions{BaseURL: m.URL}, t.TempDir()}
-			err := f.all(context.Background(), []File{fileOf(b, "http://x/file.bin")})
+			f := &fetcher{Options{BaseURL: m.URL}, t.TempDir()}
+			err := f.all(context.Background(), []data.File{fileOf(b, "http://x/file.bin")})
 			// A chunked short body cannot be told from a broken connection: it is kept
 			// for resuming.
-			if altered := errors.Is(err, ErrAltered); err == nil ||
+			if altered := errors.Is(err, data.ErrAltered); err == nil ||
 				altered != (name == "long" || how == "announced") {
 				t.Errorf("%s, %s: error %v", name, how, err)
 			}
@@ -177,14 +186,14 @@ func TestFetchWrongSize(t *testing.T) {
 func TestFetchNotFoundTriesNextMirror(t *testing.T) {
 	b := noise(1000)
 	m := serve(t, map[string][]byte{"/second/file.bin": b}, partial)
-	f := &fetcher{FetchOptions{BaseURL: m.URL}, t.TempDir()}
-	err := f.all(context.Background(), []File{fileOf(b, "http://x/first/file.bin")})
+	f := &fetcher{Options{BaseURL: m.URL}, t.TempDir()}
+	err := f.all(context.Background(), []data.File{fileOf(b, "http://x/first/file.bin")})
 	if err == nil || !strings.Contains(err.Error(), "404") ||
 		!strings.Contains(err.Error(), "/first/file.bin") {
 		t.Errorf("error %v, want 404 and the address", err)
 	}
 	if err := f.all(context.Background(),
-		[]File{fileOf(b, "http://x/first/file.bin", "http://x/second/file.bin")}); err != nil {
+		[]data.File{fileOf(b, "http://x/first/file.bin", "http://x/second/file.bin")}); err != nil {
 		t.Errorf("second mirror: %v", err)
 	}
 }
@@ -194,9 +203,9 @@ func TestFetchResumes(t *testing.T) {
 	content := map[string][]byte{"/file.bin": b}
 	broken := serve(t, content, breakOff)
 	dir := t.TempDir()
-	files := []File{fileOf(b, "http://x/file.bin")}
-	err := (&fetcher{FetchOptions{BaseURL: broken.URL}, dir}).all(context.Background(), files)
-	if err == nil || errors.Is(err, ErrAltered) || !strings.Contains(err.Error(), "resume") {
+	files := []data.File{fileOf(b, "http://x/file.bin")}
+	err := (&fetcher{Options{BaseURL: broken.URL}, dir}).all(context.Background(), files)
+	if err == nil || errors.Is(err, data.ErrAltered) || !strings.Contains(err.Error(), "resume") {
 		t.Errorf("broken connection: %v", err)
 	}
 	file, part := stored(t, dir)
@@ -204,7 +213,7 @@ func TestFetchResumes(t *testing.T) {
 		t.Fatalf("%d bytes in place, %d in the part, want 100,000", len(file), len(part))
 	}
 	good := serve(t, content, partial)
-	if err := (&fetcher{FetchOptions{BaseURL: good.URL}, dir}).all(context.Background(), files); err != nil {
+	if err := (&fetcher{Options{BaseURL: good.URL}, dir}).all(context.Background(), files); err != nil {
 		t.Fatal(err)
 	}
 	if file, _ := stored(t, dir); !bytes.Equal(file, b) || good.ranged.Load() != 1 ||
@@ -229,8 +238,8 @@ func TestFetchResumesWithoutRange(t *testing.T) {
 		},
 	} {
 		m := serve(t, map[string][]byte{"/file.bin": b}, answer)
-		f := &fetcher{FetchOptions{BaseURL: m.URL}, t.TempDir()}
-		files := []File{fileOf(b, "http://x/file.bin")}
+		f := &fetcher{Options{BaseURL: m.URL}, t.TempDir()}
+		files := []data.File{fileOf(b, "http://x/file.bin")}
 		plant(t, f.dir, b[:20_000])
 		err := f.all(context.Background(), files)
 		if name == "wrong offset" {
@@ -260,7 +269,7 @@ func plant(t *testing.T, dir string, part []byte) {
 func TestFetchOldParts(t *testing.T) {
 	b := noise(10_000)
 	m := serve(t, map[string][]byte{"/file.bin": b}, partial)
-	files := []File{fileOf(b, "http://x/file.bin")}
+	files := []data.File{fileOf(b, "http://x/file.bin")}
 	for name, c := range map[string]struct {
 		part     []byte
 		good     bool
@@ -270,7 +279,7 @@ func TestFetchOldParts(t *testing.T) {
 		"too long": {append(bytes.Clone(b), 1), true, 1},
 		"foreign":  {make([]byte, 3000), false, 1},
 	} {
-		f := &fetcher{FetchOptions{BaseURL: m.URL}, t.TempDir()}
+		f := &fetcher{Options{BaseURL: m.URL}, t.TempDir()}
 		plant(t, f.dir, c.part)
 		before := m.requests.Load()
 		err := f.all(context.Background(), files)
@@ -311,12 +320,12 @@ func TestFetchArchive(t *testing.T) {
 	ball := tarball(t, members, "in/readme", "../evil", "./in/y.bin", "in/x.bin")
 	m := serve(t, map[string][]byte{"/all.tar.gz": ball, "/cut.tar.gz": ball[:len(ball)/2],
 		"/lacks.tar.gz": tarball(t, members, "in/x.bin")}, partial)
-	files := func(name string) []File {
+	files := func(name string) []data.File {
 		fx, fy := fileOf(x, "http://x/"+name), fileOf(y, "http://x/"+name)
 		fx.Member, fy.Member, fy.Path = "in/x.bin", "in/y.bin", "set/y.bin"
-		return []File{fx, fy}
+		return []data.File{fx, fy}
 	}
-	f := &fetcher{FetchOptions{BaseURL: m.URL}, t.TempDir()}
+	f := &fetcher{Options{BaseURL: m.URL}, t.TempDir()}
 	if err := f.all(context.Background(), files("all.tar.gz")); err != nil {
 		t.Fatal(err)
 	}
@@ -325,8 +334,8 @@ func TestFetchArchive(t *testing.T) {
 		t.Errorf("%d bytes, %d files, %d requests", len(file), len(entries), m.requests.Load())
 	}
 	for _, bad := range []string{"cut.tar.gz", "lacks.tar.gz"} {
-		f := &fetcher{FetchOptions{BaseURL: m.URL}, t.TempDir()}
-		if err := f.all(context.Background(), files(bad)); !errors.Is(err, ErrAltered) {
+		f := &fetcher{Options{BaseURL: m.URL}, t.TempDir()}
+		if err := f.all(context.Background(), files(bad)); !errors.Is(err, data.ErrAltered) {
 			t.Errorf("%s: %v", bad, err)
 		}
 		if _, err := os.Stat(filepath.Join(f.dir, "set", bad+".part")); err == nil {
@@ -335,7 +344,7 @@ func TestFetchArchive(t *testing.T) {
 	}
 	// An archive that broke off is resumed; one that had arrived in full is not asked for
 	// twice.
-	f = &fetcher{FetchOptions{BaseURL: m.URL}, t.TempDir()}
+	f = &fetcher{Options{BaseURL: m.URL}, t.TempDir()}
 	plantArchive := func(part []byte) {
 		plant(t, f.dir, nil)
 		if err := os.WriteFile(filepath.Join(f.dir, "set", "all.tar.gz.part"), part, 0o600); err != nil {
@@ -363,8 +372,8 @@ func TestFetchCancel(t *testing.T) {
 		cancel()
 		time.Sleep(50 * time.Millisecond)
 	})
-	f := &fetcher{FetchOptions{BaseURL: m.URL}, t.TempDir()}
-	err := f.all(ctx, []File{fileOf(b, "http://x/file.bin", "http://x/other.bin")})
+	f := &fetcher{Options{BaseURL: m.URL}, t.TempDir()}
+	err := f.all(ctx, []data.File{fileOf(b, "http://x/file.bin", "http://x/other.bin")})
 	if !errors.Is(err, context.Canceled) || m.requests.Load() != 1 {
 		t.Errorf("error %v after %d requests", err, m.requests.Load())
 	}
@@ -373,14 +382,14 @@ func TestFetchCancel(t *testing.T) {
 func TestFetchRefuses(t *testing.T) {
 	for _, name := range []string{"glyphs", "cifar-100", "csv", "imagenet"} {
 		var bad *config.Error
-		if err := Fetch(context.Background(), name, t.TempDir(), FetchOptions{}); !errors.As(err, &bad) ||
+		if err := Fetch(context.Background(), name, t.TempDir(), Options{}); !errors.As(err, &bad) ||
 			bad.Key != "name" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	var bad *config.Error
 	if err := Fetch(context.Background(), "mnist", t.TempDir(),
-		FetchOptions{BaseURL: "mirror"}); !errors.As(err, &bad) {
+		Options{BaseURL: "mirror"}); !errors.As(err, &bad) {
 		t.Errorf("base URL without host: %v", err)
 	}
 }
@@ -393,8 +402,11 @@ func TestFetchPublished(t *testing.T) {
 		t.Skip("SOTTO_DATA not set: needs heart-disease, breast-cancer")
 	}
 	content := map[string][]byte{}
-	for _, f := range files {
-		if f.Dataset == "heart-disease" || f.Dataset == "breast-cancer" {
+	for _, e := range data.List() {
+		if e.Name != "heart-disease" && e.Name != "breast-cancer" {
+			continue
+		}
+		for _, f := range e.Files {
 			b, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(f.Path)))
 			if err != nil {
 				t.Fatal(err)
@@ -405,10 +417,10 @@ func TestFetchPublished(t *testing.T) {
 	m := serve(t, content, partial)
 	to := t.TempDir()
 	for _, name := range []string{"heart-disease", "breast-cancer"} {
-		if err := Fetch(context.Background(), name, to, FetchOptions{BaseURL: m.URL}); err != nil {
+		if err := Fetch(context.Background(), name, to, Options{BaseURL: m.URL}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Load(name, to, 1, func(any) error { return nil }); err != nil {
+		if _, err := data.Load(name, to, 1, func(any) error { return nil }); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,11 +1,10 @@
-package data
+// Package fetch downloads published data sets from their public mirrors.
+package fetch
 
 import (
 	"archive/tar"
 	"compress/gzip"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -18,13 +17,14 @@ import (
 	"slices"
 
 	"sotto/config"
+	"sotto/data"
 )
 
 // maxArchive bounds the download of an archive and, times four, what it unpacks to.
 const maxArchive = 1 << 30
 
-// FetchOptions change how Fetch downloads. The zero value is ready to use.
-type FetchOptions struct {
+// Options change how Fetch downloads. The zero value is ready to use.
+type Options struct {
 	Client *http.Client // nil is http.DefaultClient
 	// BaseURL replaces scheme and host of every mirror; paths stay. "" leaves them.
 	BaseURL string
@@ -33,15 +33,15 @@ type FetchOptions struct {
 	Progress func(file string, done, total int64)
 }
 
-// Fetch downloads the files of a published data set into dir, in the layout that [Load]
-// reads. Files that are there and intact are left alone. Each download goes to a .part
-// file, which a later call resumes if the server can; it is renamed into place only after
-// its SHA-256 is the published one. Mirrors are tried in order. A file that differs is
-// removed and reported as [ErrAltered]; a name that has nothing to fetch is a
-// *config.Error.
-func Fetch(ctx context.Context, name, dir string, o FetchOptions) error {
+// Fetch downloads the files of a published data set into dir, in the layout that
+// [data.Load] reads. Files that are there and intact are left alone. Each download goes
+// to a .part file, which a later call resumes if the server can; it is renamed into place
+// only after its SHA-256 is the published one. Mirrors are tried in order. A file that
+// differs is removed and reported as [data.ErrAltered]; a name that has nothing to fetch
+// is a *config.Error.
+func Fetch(ctx context.Context, name, dir string, o Options) error {
 	var can []string
-	for _, e := range List() {
+	for _, e := range data.List() {
 		if e.Fetchable {
 			can = append(can, e.Name)
 		}
@@ -55,17 +55,19 @@ func Fetch(ctx context.Context, name, dir string, o FetchOptions) error {
 }
 
 type fetcher struct {
-	FetchOptions
+	Options
 	dir string
 }
 
-func (f *fetcher) at(file File) string { return filepath.Join(f.dir, filepath.FromSlash(file.Path)) }
+func (f *fetcher) at(file data.File) string {
+	return filepath.Join(f.dir, filepath.FromSlash(file.Path))
+}
 
 // all fetches the files that are not there, archives once.
-func (f *fetcher) all(ctx context.Context, files []File) error {
-	var need []File
+func (f *fetcher) all(ctx context.Context, files []data.File) error {
+	var need []data.File
 	for _, file := range files {
-		if checkFile(f.at(file), file) != nil {
+		if file.Check(f.at(file)) != nil {
 			need = append(need, file)
 		}
 	}
@@ -76,22 +78,22 @@ func (f *fetcher) all(ctx context.Context, files []File) error {
 		}
 		batch := need[:1]
 		if first.Member != "" {
-			batch = slices.DeleteFunc(slices.Clone(need), func(g File) bool {
+			batch = slices.DeleteFunc(slices.Clone(need), func(g data.File) bool {
 				return !slices.Equal(g.URLs, first.URLs) || g.Member == ""
 			})
 		}
 		if err := f.mirrors(ctx, batch); err != nil {
 			return err
 		}
-		need = slices.DeleteFunc(need, func(g File) bool {
-			return slices.ContainsFunc(batch, func(done File) bool { return done.Path == g.Path })
+		need = slices.DeleteFunc(need, func(g data.File) bool {
+			return slices.ContainsFunc(batch, func(done data.File) bool { return done.Path == g.Path })
 		})
 	}
 	return nil
 }
 
 // mirrors tries the mirrors of a file, or of the files of one archive, in order.
-func (f *fetcher) mirrors(ctx context.Context, batch []File) error {
+func (f *fetcher) mirrors(ctx context.Context, batch []data.File) error {
 	var all error
 	for _, address := range batch[0].URLs {
 		address, err := f.rebase(address)
@@ -130,7 +132,7 @@ func (f *fetcher) rebase(address string) (string, error) {
 	return u.String(), nil
 }
 
-func (f *fetcher) single(ctx context.Context, address string, file File) error {
+func (f *fetcher) single(ctx context.Context, address string, file data.File) error {
 	part := f.at(file) + ".part"
 	if err := f.download(ctx, address, part, file.Path, file.Bytes, file.Bytes); err != nil {
 		return err
@@ -140,8 +142,8 @@ func (f *fetcher) single(ctx context.Context, address string, file File) error {
 
 // install moves a complete download into place, or removes it if it is not the published
 // file.
-func install(part, at string, file File) error {
-	if err := checkFile(part, file); err != nil {
+func install(part, at string, file data.File) error {
+	if err := file.Check(part); err != nil {
 		os.Remove(part)
 		return err
 	}
@@ -151,38 +153,20 @@ func install(part, at string, file File) error {
 	return nil
 }
 
-// checkFile compares a file with the published size and sum without holding it in memory.
-func checkFile(at string, file File) error {
-	r, err := os.Open(at)
-	if err != nil {
-		return missing(file, at)
-	}
-	defer r.Close()
-	h := sha256.New()
-	n, err := io.Copy(h, r)
-	if err != nil {
-		return fmt.Errorf("data: %w", err)
-	}
-	if sum := hex.EncodeToString(h.Sum(nil)); n != file.Bytes || sum != file.SHA256 {
-		return altered(file, at, n, sum)
-	}
-	return nil
-}
-
 // archive downloads a .tar.gz and takes the members of batch out of it.
-func (f *fetcher) archive(ctx context.Context, address string, batch []File) error {
+func (f *fetcher) archive(ctx context.Context, address string, batch []data.File) error {
 	part := filepath.Join(filepath.Dir(f.at(batch[0])), path.Base(address)+".part")
 	if err := f.download(ctx, address, part, path.Base(address), -1, maxArchive); err != nil {
 		return err
 	}
 	err := f.unpack(part, batch)
-	if err == nil || errors.Is(err, ErrAltered) {
+	if err == nil || errors.Is(err, data.ErrAltered) {
 		os.Remove(part)
 	}
 	return err
 }
 
-func (f *fetcher) unpack(archive string, batch []File) error {
+func (f *fetcher) unpack(archive string, batch []data.File) error {
 	r, err := os.Open(archive)
 	if err != nil {
 		return fmt.Errorf("data: %w", err)
@@ -190,16 +174,16 @@ func (f *fetcher) unpack(archive string, batch []File) error {
 	defer r.Close()
 	zr, err := gzip.NewReader(r)
 	if err != nil {
-		return fmt.Errorf("%w: %s: %w", ErrAltered, archive, err)
+		return fmt.Errorf("%w: %s: %w", data.ErrAltered, archive, err)
 	}
 	tr := tar.NewReader(io.LimitReader(zr, 4*maxArchive))
 	left := slices.Clone(batch)
 	for len(left) > 0 {
 		h, err := tr.Next()
 		if err != nil {
-			return fmt.Errorf("%w: %s: no member %s (%w)", ErrAltered, archive, left[0].Member, err)
+			return fmt.Errorf("%w: %s: no member %s (%w)", data.ErrAltered, archive, left[0].Member, err)
 		}
-		k := slices.IndexFunc(left, func(g File) bool { return g.Member == path.Clean(h.Name) })
+		k := slices.IndexFunc(left, func(g data.File) bool { return g.Member == path.Clean(h.Name) })
 		if k < 0 {
 			continue
 		}
@@ -211,7 +195,7 @@ func (f *fetcher) unpack(archive string, batch []File) error {
 			if disk := new(fs.PathError); errors.As(err, &disk) {
 				return fmt.Errorf("data: %w", err)
 			}
-			return fmt.Errorf("%w: %s: %w", ErrAltered, archive, err)
+			return fmt.Errorf("%w: %s: %w", data.ErrAltered, archive, err)
 		}
 		if err := install(part, f.at(file), file); err != nil {
 			return err
