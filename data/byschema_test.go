@@ -146,14 +146,14 @@ func TestTableRefusals(t *testing.T) {
 		key  string
 		none bool
 	}{
-		"no schema":     {func(*data.SchemaParams) {}, "schema", true},
-		"no paths":      {func(p *data.SchemaParams) { p.Paths = nil }, "paths", false},
-		"same name":     {func(p *data.SchemaParams) { p.Paths = []string{path, other} }, "paths", false},
-		"unit column":   {func(p *data.SchemaParams) { p.UnitColumn = "age" }, "unit_column", false},
-		"groups":        {func(p *data.SchemaParams) { p.Group = "sex" }, "groups", false},
-		"no group":      {func(p *data.SchemaParams) { p.Groups = []string{"F"} }, "group", false},
-		"fraction":      {func(p *data.SchemaParams) { p.TestFraction = 1 }, "test_fraction", false},
-		"delimiter":     {func(p *data.SchemaParams) { p.Delimiter = "x" }, "delimiter", false},
+		"no schema":   {func(*data.SchemaParams) {}, "schema", true},
+		"no paths":    {func(p *data.SchemaParams) { p.Paths = nil }, "paths", false},
+		"same name":   {func(p *data.SchemaParams) { p.Paths = []string{path, other} }, "paths", false},
+		"unit column": {func(p *data.SchemaParams) { p.UnitColumn = "age" }, "unit_column", false},
+		"groups":      {func(p *data.SchemaParams) { p.Group = "sex" }, "groups", false},
+		"no group":    {func(p *data.SchemaParams) { p.Groups = []string{"F"} }, "group", false},
+		"fraction":    {func(p *data.SchemaParams) { p.TestFraction = 1 }, "test_fraction", false},
+		"delimiter":   {func(p *data.SchemaParams) { p.Delimiter = "x" }, "delimiter", false},
 		"twice a group": {func(p *data.SchemaParams) { p.Group, p.Groups = "sex", []string{"F", "F"} },
 			"groups", false},
 	} {

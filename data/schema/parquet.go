@@ -96,7 +96,7 @@ func (p *parquetRows) next() (_ []string, _ int, err error) {
 		}
 		if p.cells[k], ok = p.texts[k](v); !ok {
 			return nil, 0, &config.Error{File: p.file, Line: p.count,
-				Key: "column " + strconv.Quote(p.header[k]),
+				Key:   "column " + strconv.Quote(p.header[k]),
 				Found: "a value that is neither text, number nor date", Allowed: "those, or a missing value"}
 		}
 	}
