@@ -14,6 +14,7 @@ import (
 	"sotto/cmd/sotto/cli"
 	"sotto/data"
 	"sotto/data/fetch"
+	"sotto/data/schema"
 )
 
 func newData() *cobra.Command {
@@ -118,6 +119,7 @@ func newDataInspect() *cobra.Command {
 		output cli.Output
 		seed   uint64
 		set    []string
+		record string
 	)
 	c := &cobra.Command{
 		Use:   "inspect NAME",
@@ -129,7 +131,15 @@ func newDataInspect() *cobra.Command {
 			if err := output.Check(); err != nil {
 				return err
 			}
-			split, err := data.Load(args[0], dir, seed, cli.DecodeSettings(set))
+			decode := cli.DecodeSettings(set)
+			if record != "" {
+				s, err := schema.Read(record)
+				if err != nil {
+					return err
+				}
+				decode = data.WithSchema(decode, s)
+			}
+			split, err := data.Load(args[0], dir, seed, decode)
 			if err != nil {
 				return err
 			}
@@ -147,6 +157,7 @@ func newDataInspect() *cobra.Command {
 			return nil
 		},
 	}
+	c.Flags().StringVar(&record, "schema", "", "schema file, of data set table")
 	c.Flags().Uint64Var(&seed, "seed", 1, "seed of generators and of drawn held-out parts")
 	c.Flags().StringArrayVar(&set, "set", nil, "parameter of the data set, key=value (repeatable)")
 	output.Register(c)
