@@ -78,6 +78,8 @@ var Algorithms = map[string]Spec{
 		Traits: EqualAnswers | ClipFromAnswer | SendsModels | Recursive},
 	"gossip-average": {New: NewGossipAverage, Asks: []string{"value"},
 		Traits: EqualAnswers | OwnerUnit | OneRelease | Recursive},
+	"query": {New: NewQuery, Asks: []string{"statistic"},
+		Traits: EqualAnswers | OneRelease | Recursive},
 	"sgp":     {New: NewSGP, Asks: gradients, Traits: ClipFromAnswer | Mass},
 	"km":      {New: NewKM, Asks: []string{"km", "km-stateful"}, Traits: FixedGraph},
 	"central": {New: NewCentral, Asks: gradients, Traits: Central | ClipFromAnswer},

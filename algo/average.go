@@ -26,7 +26,8 @@ type AverageParams struct {
 // what an observer's view holds is in sotto/privacy/account/network. Exhausted: y^0 is
 // the initial vector.
 type GossipAverage struct {
-	p AverageParams
+	p      AverageParams
+	oracle string // what the one query asks
 
 	averaged uint64     // rounds of averaging that are done
 	omega    float64    // a_k of the last one
@@ -38,6 +39,17 @@ type GossipAverage struct {
 
 // NewGossipAverage decodes AverageParams and returns their factory.
 func NewGossipAverage(decode func(any) error) (agent.Factory, error) {
+	return newAverage("value", decode)
+}
+
+// NewQuery is NewGossipAverage of the oracle "statistic": the sums that answer the
+// questions of a run, averaged over all owners. Who knows how many owners there are
+// multiplies by that.
+func NewQuery(decode func(any) error) (agent.Factory, error) {
+	return newAverage("statistic", decode)
+}
+
+func newAverage(oracle string, decode func(any) error) (agent.Factory, error) {
 	p := AverageParams{Recursion: Recursion{Acceleration: "plain"}}
 	if err := decode(&p); err != nil {
 		return nil, err
@@ -46,7 +58,7 @@ func NewGossipAverage(decode func(any) error) (agent.Factory, error) {
 		return nil, err
 	}
 	return func(env agent.Env) (agent.Algorithm, error) {
-		a := &GossipAverage{p: p}
+		a := &GossipAverage{p: p, oracle: oracle}
 		if err := a.p.fill(env); err != nil {
 			return nil, err
 		}
@@ -63,7 +75,7 @@ func (a *GossipAverage) Step(in *agent.Input, out *agent.Output) error {
 	case agent.Start: // round 0 has an inbox as every other, and nobody reads it
 	case agent.Round:
 		if in.Round == 0 {
-			out.Ask("value", a.y)
+			out.Ask(a.oracle, a.y)
 			return nil
 		}
 		first, own, back := a.p.at(a.averaged, a.omega)

@@ -172,7 +172,8 @@ func (p SchemaParams) unplaced() SchemaParams {
 func (p *SchemaParams) empty() *Dataset {
 	t := &p.schema.Target
 	width := len(p.schema.Features())
-	d := &Dataset{Name: TableName, Shape: [3]int{1, 1, width}, RowNorm: p.rowNorm()}
+	d := &Dataset{Name: TableName, Shape: [3]int{1, 1, width},
+		Known: Known{RowNorm: p.rowNorm(), Variables: p.schema.Variables()}}
 	if t.Kind == schema.Class {
 		d.Classes, d.ClassNames = len(t.Values), t.Values
 	}

@@ -85,6 +85,7 @@ func heartDisease(decode func(any) error, src Source) (*Split, error) {
 		}
 	}
 	all.Shape = [3]int{1, 1, all.X.Cols}
+	all.Variables = append(variablesOf(features, p.Normalize), all.outcome("num", ""))
 	split, err := holdOut(all, p.TableParams, src.Seed)
 	if err != nil {
 		return nil, err

@@ -17,6 +17,7 @@ import (
 	"io"
 
 	"sotto/config"
+	"sotto/data/schema"
 	"sotto/tensor"
 )
 
@@ -39,8 +40,7 @@ type Dataset struct {
 	Targets    []float32
 	Classes    int // 0 for regression
 	ClassNames []string
-	// RowNorm is a public bound of the L2 norm of every row, 0 where none is known.
-	RowNorm float64
+	Known
 	// Groups is the natural owner of each record, an index into GroupNames; nil where
 	// there is none.
 	Groups     []int32
@@ -52,6 +52,15 @@ type Dataset struct {
 	// Digest is a SHA-256 in hex over name, part, parameters, seed and the bytes of the
 	// source files.
 	Digest string
+}
+
+// Known is what is public of the features.
+type Known struct {
+	// Variables says what the features are, and the label or target; nil where nothing is
+	// known. See Dataset.Described.
+	Variables []schema.Variable
+	// RowNorm is a public bound of the L2 norm of every row, 0 where none is known.
+	RowNorm float64
 }
 
 // Len returns the number of records.

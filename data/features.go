@@ -110,7 +110,7 @@ func (m *imaging) dataset(p *Images, limit int) (*Dataset, error) {
 	length := shape[0] * shape[1] * shape[2]
 	d := &Dataset{Name: m.name, X: tensor.NewMat(n, length), Shape: shape,
 		Labels: p.Labels[:n:n], Classes: len(m.classes), ClassNames: m.classes,
-		RowNorm: m.bound(length)}
+		Known: Known{RowNorm: m.bound(length)}}
 	type scratch struct {
 		raw, pixels, features []float32
 		scattering.Scratch

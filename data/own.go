@@ -172,6 +172,7 @@ func ownHospital(decode func(any) error, from OwnFile, b []byte, seed uint64) (*
 			Allowed: "at least one row without missing cells"}
 	}
 	all.Shape = [3]int{1, 1, all.X.Cols}
+	all.Variables = append(variablesOf(features, p.Normalize), all.outcome("num", ""))
 	split, err := holdOut(all, p.TableParams, seed)
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"sotto/data"
+	"sotto/data/summary"
 )
 
 // Labels disagree with the hidden vector at the flip rate: n·.05 ± 5 sd, false reject
@@ -20,7 +21,7 @@ func TestLinearTasks(t *testing.T) {
 				s.GroundTruth.Rows,
 				s.Test.Len())
 		}
-		for g, n := range data.Inspect(s.Train).Groups {
+		for g, n := range summary.Of(s.Train).Groups {
 			if n < 10 || n > 100 {
 				t.Errorf("agent %d has %d records", g, n)
 			}
@@ -58,9 +59,9 @@ func TestLinearTasks(t *testing.T) {
 
 func TestLeastSquares(t *testing.T) {
 	s := load(t, "least-squares", "", "")
-	if !slices.Equal(data.Inspect(s.Train).Groups, []int{100, 100, 100, 100, 100}) ||
+	if !slices.Equal(summary.Of(s.Train).Groups, []int{100, 100, 100, 100, 100}) ||
 		s.GroundTruth.Cols != 10 {
-		t.Errorf("%v, %d columns", data.Inspect(s.Train).Groups, s.GroundTruth.Cols)
+		t.Errorf("%v, %d columns", summary.Of(s.Train).Groups, s.GroundTruth.Cols)
 	}
 	if r := residual(s, s.Train); r > 1e-5 {
 		t.Errorf("residual %v without noise", r)

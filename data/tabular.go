@@ -72,6 +72,7 @@ func californiaHousing(decode func(any) error, src Source) (*Split, error) {
 			all.Labels = append(all.Labels, 0)
 		}
 	}
+	all.Variables = append(variablesOf(housingFeatures, p.Normalize), all.outcome("value", "value"))
 	split, err := holdOut(all, p.TableParams, src.Seed)
 	if err != nil {
 		return nil, err

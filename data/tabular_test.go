@@ -6,11 +6,12 @@ import (
 	"testing"
 
 	"sotto/data"
+	"sotto/data/summary"
 )
 
 // both joins the counts of training and test part.
-func both(s *data.Split, of func(data.Summary) []int) []int {
-	a, b := of(data.Inspect(s.Train)), of(data.Inspect(s.Test))
+func both(s *data.Split, of func(summary.Summary) []int) []int {
+	a, b := of(summary.Of(s.Train)), of(summary.Of(s.Test))
 	sum := slices.Clone(a)
 	for k := range b {
 		sum[k] += b[k]
@@ -18,8 +19,8 @@ func both(s *data.Split, of func(data.Summary) []int) []int {
 	return sum
 }
 
-func classCounts(s data.Summary) []int { return s.Counts }
-func groupCounts(s data.Summary) []int { return s.Groups }
+func classCounts(s summary.Summary) []int { return s.Counts }
+func groupCounts(s summary.Summary) []int { return s.Groups }
 
 // Rows and positives of each hospital, as published for the raw files and for FLamby's
 // setting.
@@ -49,7 +50,7 @@ func TestHeartDisease(t *testing.T) {
 		}
 		unit(t, s)
 		// A quarter of each hospital, rounded down.
-		for g, n := range data.Inspect(s.Test).Groups {
+		for g, n := range summary.Of(s.Test).Groups {
 			if n != c.rows[g]/4 {
 				t.Errorf("%q: %d test records of hospital %d", c.params, n, g)
 			}
@@ -80,7 +81,7 @@ func TestHeartDisease(t *testing.T) {
 func unit(t *testing.T, s *data.Split) {
 	t.Helper()
 	for _, d := range []*data.Dataset{s.Train, s.Test} {
-		if r := data.Inspect(d).Features; r.Min < 0 || r.Max > 1 || r.Std == 0 {
+		if r := summary.Of(d).Features; r.Min < 0 || r.Max > 1 || r.Std == 0 {
 			t.Errorf("%s: features %+v, want within [0, 1]", d.Name, r)
 		}
 	}
@@ -96,7 +97,7 @@ func TestCaliforniaHousing(t *testing.T) {
 		t.Errorf("classes %v, %d test records", got, s.Test.Len())
 	}
 	v := load(t, "california-housing", dir, "target = 'value'\nnormalize = false")
-	if r := data.Inspect(v.Train); r.Targets == nil || r.Targets.Max > 5.00002 || r.Targets.Min < .14998 ||
+	if r := summary.Of(v.Train); r.Targets == nil || r.Targets.Max > 5.00002 || r.Targets.Min < .14998 ||
 		v.Train.Labels != nil {
 		t.Errorf("targets %+v", r.Targets)
 	}
@@ -104,8 +105,8 @@ func TestCaliforniaHousing(t *testing.T) {
 
 func TestAdult(t *testing.T) {
 	s := load(t, "adult-a9a", dataDir(t, "adult-a9a"), "")
-	if a, b := data.Inspect(s.Train).Counts,
-		data.Inspect(s.Test).Counts; !slices.Equal(a, []int{24_720, 7_841}) ||
+	if a, b := summary.Of(s.Train).Counts,
+		summary.Of(s.Test).Counts; !slices.Equal(a, []int{24_720, 7_841}) ||
 		!slices.Equal(b, []int{12_435, 3_846}) {
 		t.Errorf("classes %v and %v", a, b)
 	}
@@ -143,7 +144,7 @@ func TestBreastCancer(t *testing.T) {
 		t.Errorf("classes %v, %d test records, %d features", got, s.Test.Len(), s.Train.X.Cols)
 	}
 	// The bounds lose nothing: a clamped value would be exactly 1.
-	if a, b := data.Inspect(s.Train).Features.Max, data.Inspect(s.Test).Features.Max; max(a, b) >= 1 {
+	if a, b := summary.Of(s.Train).Features.Max, summary.Of(s.Test).Features.Max; max(a, b) >= 1 {
 		t.Errorf("largest scaled features %v and %v", a, b)
 	}
 	other, err := data.Load("breast-cancer", dataDir(t, "breast-cancer"), 2, params("test_fraction = 0.2"))
@@ -167,7 +168,7 @@ func TestParkinsons(t *testing.T) {
 		}
 	}
 	for _, d := range []*data.Dataset{people.Train, people.Test} {
-		for g, n := range data.Inspect(d).Groups {
+		for g, n := range summary.Of(d).Groups {
 			if n < 101 || n > 168 {
 				t.Errorf("%s has %d records, want 101 to 168", d.GroupNames[g], n)
 			}
@@ -177,7 +178,7 @@ func TestParkinsons(t *testing.T) {
 	if len(records.Test.GroupNames) != 42 || records.Test.Len() < 1400 {
 		t.Errorf("%d people, %d test records", len(records.Test.GroupNames), records.Test.Len())
 	}
-	if r := data.Inspect(records.Train).Targets; r.Min < 7 || r.Max > 54.993 {
+	if r := summary.Of(records.Train).Targets; r.Min < 7 || r.Max > 54.993 {
 		t.Errorf("total_UPDRS %+v, want 7 to 54.992", r)
 	}
 	_, err := data.Load("parkinsons", dir, 1, params("target = 'age'"))
@@ -189,11 +190,11 @@ func TestParkinsons(t *testing.T) {
 func TestCIFAR10(t *testing.T) {
 	dir := dataDir(t, "cifar-10")
 	s := load(t, "cifar-10", dir, "batches = 1\nnormalize = false")
-	if got := data.Inspect(s.Train).Counts; !slices.Equal(got,
+	if got := summary.Of(s.Train).Counts; !slices.Equal(got,
 		[]int{1005, 974, 1032, 1016, 999, 937, 1030, 1001, 1025, 981}) {
 		t.Errorf("classes %v", got)
 	}
-	if got := data.Inspect(s.Test).Counts; !slices.Equal(got, slices.Repeat([]int{1000}, 10)) {
+	if got := summary.Of(s.Test).Counts; !slices.Equal(got, slices.Repeat([]int{1000}, 10)) {
 		t.Errorf("test classes %v", got)
 	}
 	_, err := data.Load("cifar-10", dir, 1, params("batches = 6"))
@@ -207,13 +208,13 @@ func TestCIFAR100(t *testing.T) {
 		!slices.Equal(s.Test.Labels[:5], []int32{24, 60, 56, 0, 14}) {
 		t.Errorf("first labels %v and %v", s.Train.Labels[:5], s.Test.Labels[:5])
 	}
-	if got := data.Inspect(s.Train).Counts; !slices.Equal(got, slices.Repeat([]int{50}, 100)) {
+	if got := summary.Of(s.Train).Counts; !slices.Equal(got, slices.Repeat([]int{50}, 100)) {
 		t.Errorf("classes %v", got)
 	}
 	if names := s.Train.ClassNames; names[0] != "apple" || names[99] != "worm" {
 		t.Errorf("class names %v", names)
 	}
-	if got := data.Inspect(load(t, "cifar-100", dir, "coarse = true").Test).Counts; !slices.Equal(got,
+	if got := summary.Of(load(t, "cifar-100", dir, "coarse = true").Test).Counts; !slices.Equal(got,
 		slices.Repeat([]int{100}, 20)) {
 		t.Errorf("coarse classes %v", got)
 	}

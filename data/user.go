@@ -217,6 +217,7 @@ func (p *CSVParams) load(path string, sums *[]string) (*Dataset, error) {
 	if err == nil && p.UnitColumn != "" {
 		err = d.setUnitsFrom(t, p.UnitColumn, keep)
 	}
+	d.Variables = append(variablesOf(features, true), d.outcome(p.Label, p.Target))
 	return d, err
 }
 

@@ -133,6 +133,9 @@ func (f *File) BuildWith(dataDir string, cache *data.Cache) (*Experiment, error)
 		return nil, f.At("data", err)
 	}
 	e.Notes.Warnings = append(e.Notes.Warnings, labelRemarks(e.Task.Split.Train)...)
+	if err := e.ask(); err != nil {
+		return nil, err
+	}
 	if name := e.Task.Split.Features; name != "" && f.Data.augmented() {
 		return nil, f.At("data", config.Bad("augmentations", f.Data.Augmentation.Views,
 			"no augmentation with features = \""+name+"\", which are computed once for each record"))

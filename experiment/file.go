@@ -254,7 +254,7 @@ func (f *File) validate() error {
 		section string
 		check   func() error
 	}{
-		{"algorithm", f.Algorithm.validate},
+		{"algorithm", func() error { return f.Algorithm.validate(f) }},
 		{"evaluate", func() error { return f.Evaluate.validate(f.Topology.Agents) }},
 		{f.Pace.keys.section, func() error { return f.Pace.keys.check(f) }},
 		{"data", func() error { return validateArrival(f) }},

@@ -9,6 +9,7 @@ import (
 	"sotto/algo"
 	"sotto/config"
 	"sotto/data"
+	"sotto/experiment/plan"
 	"sotto/topology"
 )
 
@@ -87,6 +88,9 @@ func (f *File) Join(m Member) (*Experiment, *data.Own, error) {
 	}
 	e := builder{&Experiment{File: f, Seats: Seats{Self: m.Self, Owned: true}}}
 	e.Task.Split, e.Graphs.Schedule = own.Split, m.Graphs
+	if err := e.ask(); err != nil {
+		return nil, nil, err
+	}
 	if err := e.checkUnits(); err != nil {
 		return nil, nil, err
 	}
@@ -96,7 +100,7 @@ func (f *File) Join(m Member) (*Experiment, *data.Own, error) {
 	if err = e.planner().newFactory(); err != nil {
 		return nil, nil, err
 	}
-	rows := make([]int32, own.Split.Train.Len())
+	rows := make([]int32, e.Task.Split.Train.Len())
 	for i := range rows {
 		rows[i] = int32(i)
 	}
@@ -139,6 +143,18 @@ func (e builder) ownModel() error {
 // OwnSteps is how many rounds a daemon's agent takes part in, or how often it wakes by
 // its own clock, or how many steps every token makes.
 func (f *File) OwnSteps() uint64 { return f.Pace.length.own(f) }
+
+// planOf is agent i's plan: of another member's run the owner's own, which is the same
+// where plans follow from the run file alone.
+func planOf(e *Experiment, i int) *plan.Agent {
+	if e.Seats.Owned {
+		i = 0
+	}
+	return &e.Plans[i]
+}
+
+// seesAll says that all agents' records are here, as in a simulation.
+func seesAll(e *Experiment) bool { return !e.Seats.Owned }
 
 // others is a count that agents know of each other; an owner knows its own alone.
 func (s Seats) others(count int) int {

@@ -168,6 +168,7 @@ type AlgorithmParams struct {
 	// Messages is the format of what agents send: "float32" (default) or "bf16", half as
 	// long (algo.Rounded).
 	Messages string `toml:"messages,omitempty"`
+	QuestionParams
 }
 
 const shortMessages = "bf16"
@@ -175,11 +176,11 @@ const shortMessages = "bf16"
 // Short reports whether messages have half of the bits.
 func (p *AlgorithmParams) Short() bool { return p.Messages == shortMessages }
 
-func (p *AlgorithmParams) validate() error {
+func (p *AlgorithmParams) validate(f *File) error {
 	if p.Messages != "" && p.Messages != "float32" && !p.Short() {
 		return config.Bad("messages", p.Messages, "float32 or bf16")
 	}
-	return nil
+	return p.QuestionParams.validate(f)
 }
 
 // Rounded lets an algorithm send what the run file asks for.

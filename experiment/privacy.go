@@ -136,7 +136,7 @@ func validatePrivacy(f *File) error {
 		return err
 	}
 	batch := p.BatchSize
-	if f.Kind().Batches == oracle.Mean {
+	if b := f.Kind().Batches; b == oracle.Mean || b == oracle.Sum {
 		batch = 0
 	}
 	return p.Clipping.Complete(p.MaxGradNorm, batch)
@@ -174,6 +174,8 @@ func validateBatches(f *File) error {
 	switch {
 	case k.Batches == oracle.Mean:
 		return p.validateMean(f.Algorithm.Name)
+	case k.Batches == oracle.Sum:
+		return p.validateSum(f.Algorithm.Name, f.Mechanism().Noisy())
 	case !k.Record:
 		return p.validateOwner()
 	case k.Batches == oracle.FullBatch:

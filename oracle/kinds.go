@@ -60,6 +60,8 @@ const (
 	FullBatch
 	// Mean reads all records, as an owner's mean or over their public count.
 	Mean
+	// Sum reads all records and counts them itself: it needs no public count.
+	Sum
 )
 
 // Kind is a named oracle before it is made.
@@ -85,6 +87,7 @@ var Kinds = map[string]Kind{
 	FitName:              {New: newFit, Batches: FullBatch, Record: true, Arrives: true},
 	OwnerGradName:        {New: newOwnerGradient, Batches: FullBatch, Owner: true, Exact: true},
 	ValueName:            {New: newValue, Batches: Mean, Owner: true, Record: true},
+	StatisticName:        {New: newStatistic, Batches: Sum, Record: true, Person: true, Exact: true},
 	KMName:               {New: newKM, Record: true},
 	StatefulResidualName: {New: newStatefulResidual, Record: true, Private: true},
 }

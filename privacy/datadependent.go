@@ -47,7 +47,7 @@ func (m DataDependent) Event(account.Release) (account.Event, error) {
 
 // Perturb adds the noise.
 func (m DataDependent) Perturb(v *Value, r account.Release, c Charge) {
-	exact(v, r)
+	v.Exact(r)
 	s := m.NoiseMultiplier * m.Norm
 	if m.Norm == 0 {
 		s = m.NoiseMultiplier * v.Float.Norm()

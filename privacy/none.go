@@ -18,7 +18,7 @@ func (None) Event(account.Release) (account.Event, error) {
 }
 
 // Perturb leaves the value as it is.
-func (None) Perturb(v *Value, r account.Release, _ Charge) { exact(v, r) }
+func (None) Perturb(v *Value, r account.Release, _ Charge) { v.Exact(r) }
 
 // Provenance is Proved: nothing is claimed.
 func (None) Provenance() Provenance { return Proved }
@@ -38,7 +38,7 @@ type Withheld struct{}
 func (Withheld) Event(account.Release) (account.Event, error) { return account.NoOp(), nil }
 
 // Perturb leaves the value as it is.
-func (Withheld) Perturb(v *Value, r account.Release, _ Charge) { exact(v, r) }
+func (Withheld) Perturb(v *Value, r account.Release, _ Charge) { v.Exact(r) }
 
 // Provenance is Proved: an empty transcript depends on nothing.
 func (Withheld) Provenance() Provenance { return Proved }
@@ -50,9 +50,9 @@ func (Withheld) Assumptions() []string {
 
 func (Withheld) sealed() {}
 
-// exact converts a value to its float form: what a mechanism without a proof adds to, or
-// nothing at all.
-func exact(v *Value, r account.Release) {
+// Exact converts a value of release r to its float form: what a mechanism without a proof
+// adds to, or nothing at all.
+func (v *Value) Exact(r account.Release) {
 	v.Narrow()
 	if v.Step <= 0 {
 		return
@@ -78,7 +78,7 @@ type PostProcessed struct{}
 func (PostProcessed) Event(account.Release) (account.Event, error) { return account.NoOp(), nil }
 
 // Perturb leaves the value as it is.
-func (PostProcessed) Perturb(v *Value, r account.Release, _ Charge) { exact(v, r) }
+func (PostProcessed) Perturb(v *Value, r account.Release, _ Charge) { v.Exact(r) }
 
 // Provenance is Proved: differential privacy is closed under post-processing.
 func (PostProcessed) Provenance() Provenance { return Proved }

@@ -137,7 +137,7 @@ func (m PaperNoise) Event(account.Release) (account.Event, error) {
 
 // Perturb adds the noise.
 func (m PaperNoise) Perturb(v *Value, r account.Release, c Charge) {
-	exact(v, r)
+	v.Exact(r)
 	at := 0
 	for _, p := range r.Parts {
 		for i := at; i < at+p.Dim; i++ {

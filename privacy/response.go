@@ -68,7 +68,7 @@ func (m RandomizedResponse) Event(r account.Release) (account.Event, error) {
 // Perturb replaces labels. Every label takes two draws, whatever its value and the
 // outcome, but for the rejections of rng.Stream.Below.
 func (m RandomizedResponse) Perturb(v *Value, r account.Release, c Charge) {
-	exact(v, r)
+	v.Exact(r)
 	t, all := ceilThreshold(m.Probability)
 	for i, x := range v.Float {
 		hit := c.Noise.Hit(t) || all

@@ -220,7 +220,7 @@ func (m Truncated) Perturb(v *Value, r account.Release, c Charge) {
 	if drop := gridBits - m.bits; v.Step > 0 && v.Step == GridStep(p.Clip) {
 		value = (v.Grid[0] + 1<<drop>>1) >> drop
 	} else {
-		exact(v, r)
+		v.Exact(r)
 		value = toInteger(float64(v.Float[0]) / math.Ldexp(p.Clip, -m.bits))
 	}
 	releaseIntegers(v.Float, []int64{value}, []int64{m.cell(c.Noise.Uint64())}, math.Ldexp(p.Clip, -m.bits))

@@ -15,6 +15,7 @@ import (
 	"sotto/data"
 	"sotto/data/fetch"
 	"sotto/data/schema"
+	"sotto/data/summary"
 )
 
 func newData() *cobra.Command {
@@ -143,9 +144,9 @@ func newDataInspect() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			parts := []data.Summary{data.Inspect(split.Train), data.Inspect(split.Test)}
+			parts := []summary.Summary{summary.Of(split.Train), summary.Of(split.Test)}
 			if output.JSON() {
-				return json.NewEncoder(cmd.OutOrStdout()).Encode(map[string]data.Summary{"train": parts[0],
+				return json.NewEncoder(cmd.OutOrStdout()).Encode(map[string]summary.Summary{"train": parts[0],
 					"test": parts[1]})
 			}
 			for i, s := range parts {
@@ -165,7 +166,7 @@ func newDataInspect() *cobra.Command {
 	return c
 }
 
-func writeSummary(cmd *cobra.Command, s data.Summary) error {
+func writeSummary(cmd *cobra.Command, s summary.Summary) error {
 	line, flush := rows(cmd.OutOrStdout())
 	row := func(what, format string, args ...any) { line("  "+what, format, args...) }
 	row("records", "%d", s.Records)

@@ -61,6 +61,7 @@ func newRoot() *cobra.Command {
 		newVersion(),
 		newExport(),
 		newPredict(),
+		newQuery(),
 		newEvaluate(),
 		newCard(),
 	)

@@ -297,7 +297,7 @@ func (a *auditor) answer(h hypothesis, q *agent.Query) (tensor.Vec, error) {
 	v := privacy.Value{Float: make(tensor.Vec, dim)}
 	key := rng.Simulated(0, 0, 1)
 	o.Evaluate(&v, q, rng.NewStream(&key, rng.Sample))
-	v.Narrow()
+	v.Exact(r)
 	v.Float.Scale(r.Scale, v.Float)
 	return v.Float, nil
 }

@@ -144,6 +144,35 @@ target_delta = 1e-3
 estimation = true
 `
 
+// Questions are asked of digits.
+const Questions = `
+name = "questions"
+rounds = 20
+
+[topology]
+agents = 6
+graph = "ring"
+
+[data]
+dataset = "glyphs"
+train = 100
+test = 20
+partition = "iid"
+
+[model]
+name = "mean"
+
+[algorithm]
+name = "query"
+acceleration = "chebyshev"
+ask = ["count() by label", "histogram(\"400\", -0.1, 0.5, 1.1)"]
+shares = [2, 1]
+
+[privacy]
+noise_multiplier = 2.0
+target_delta = 1e-3
+`
+
 // Walk is models that walk.
 const Walk = `name = "walk"
 seed = 3

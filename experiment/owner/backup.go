@@ -188,7 +188,8 @@ func (a *archive) putState(dir string) error {
 // stateExtras are files of a state directory that go into a backup beside the stored
 // state.
 var stateExtras = []string{StatementFile, ModelFile, roundsFile, wakesFile, resultFile, headsFile,
-	checkpoint.RestoredFile, rundir.ConfigFile, rundir.NodeFile, schema.FileName}
+	checkpoint.RestoredFile, rundir.ConfigFile, rundir.NodeFile, schema.FileName,
+	rundir.AnswersFile}
 
 func isStateExtra(name string) bool {
 	roster, _ := filepath.Match("roster-*.toml", name)

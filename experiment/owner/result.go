@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"sotto/experiment"
+	"sotto/experiment/rundir"
 	"sotto/internal/jsonfloat"
 	"sotto/node"
 	"sotto/tensor"
@@ -49,6 +51,9 @@ func (p *process) finish(n *node.Node) (*Result, error) {
 	if err := p.writeStatement(); err != nil {
 		return nil, err
 	}
+	if err := writeAnswers(p, n.Params()); err != nil {
+		return nil, err
+	}
 	r, err := p.figures(n.Params(), tokens)
 	if err != nil {
 		return nil, err
@@ -57,6 +62,20 @@ func (p *process) finish(n *node.Node) (*Result, error) {
 		return nil, err
 	}
 	return r, p.write(resultFile, append(b, '\n'))
+}
+
+// writeAnswers leaves what a run that asks questions has found. It is what all members
+// know, for they know the model.
+func writeAnswers(p *process, theta tensor.Vec) error {
+	a, err := experiment.AnswersOf(p.e, theta)
+	if a == nil || err != nil {
+		return err
+	}
+	b, err := rundir.Indent(a)
+	if err != nil {
+		return err
+	}
+	return p.write(rundir.AnswersFile, b)
 }
 
 // writeStatement writes the signed statement, once.

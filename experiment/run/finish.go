@@ -67,6 +67,14 @@ func (r *Training) finish() (*Result, error) {
 	if r.e.File.Clock.Record {
 		files = append(files, artifact{rundir.WakesFile, r.encodeWakes})
 	}
+	answers, err := r.answers()
+	if err != nil {
+		return nil, err
+	}
+	if answers != nil {
+		files = append(files, artifact{rundir.AnswersFile,
+			func() ([]byte, error) { return rundir.Indent(answers) }})
+	}
 	if err := r.dir.Stream(rundir.ModelFile, r.WriteModel); err != nil {
 		return nil, r.kept(err)
 	}
@@ -93,6 +101,25 @@ func (r *Training) finish() (*Result, error) {
 		return nil, r.kept(err)
 	}
 	return &Result{Dir: s.Run, Summary: s}, nil
+}
+
+// answers are those of the mean of all agents' models; nil where the run asks nothing.
+func (r *Training) answers() (*experiment.Answers, error) {
+	if !experiment.Asks(r.e.File) {
+		return nil, nil
+	}
+	mean := make([]float64, r.e.Task.Model.Dim())
+	agents := r.e.Honest()
+	for _, i := range agents {
+		for k, x := range r.world.Sim.Model(i) {
+			mean[k] += float64(x) / float64(len(agents))
+		}
+	}
+	theta := make(tensor.Vec, len(mean))
+	for k, x := range mean {
+		theta[k] = float32(x)
+	}
+	return experiment.AnswersOf(r.e, theta)
 }
 
 // artifact is a file of the run directory and how its bytes are made.

@@ -40,6 +40,7 @@ func TestRunsChargeWhatIsPlanned(t *testing.T) {
 		"local-fit":         {noSteps, nil},
 		"model-propagation": {noSteps, nil},
 		"walk":              {experimenttest.Walk, nil},
+		"query":             {experimenttest.Questions, nil},
 	}
 	for name := range algo.Algorithms {
 		c, ok := cases[name]

@@ -22,6 +22,7 @@ const (
 	ReportFile     = "report.html"
 	CheckpointFile = "checkpoint.bin"
 	WakesFile      = "wakes.csv"
+	AnswersFile    = "answers.json" // of a run that asks questions
 
 	// PartialSuffix ends the name of a run that is not finished.
 	PartialSuffix = ".partial"

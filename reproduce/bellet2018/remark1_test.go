@@ -2,10 +2,11 @@ package bellet2018
 
 import (
 	"math"
-	"sotto/experiment/sweep"
 	"testing"
 
-	"sotto/data"
+	"sotto/data/summary"
+	"sotto/experiment/sweep"
+
 	"sotto/experiment/rundir"
 	"sotto/reproduce"
 	"sotto/reproduce/reproducetest"
@@ -34,7 +35,7 @@ func TestConvexOptimum(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, most, sum := linked(split), 0, 0.
-	for _, m := range data.Inspect(split.Train).Groups {
+	for _, m := range summary.Of(split.Train).Groups {
 		most = max(most, m)
 	}
 	for i, m := range p.sizes {

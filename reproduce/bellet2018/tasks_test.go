@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sotto/experiment/sweep"
 	"testing"
+
+	"sotto/data/summary"
+	"sotto/experiment/sweep"
 
 	"sotto/data"
 	"sotto/experiment/rundir"
@@ -94,7 +96,7 @@ func TestLinearProblem(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(p.sizes, data.Inspect(split.Train).Groups) {
+	if !slices.Equal(p.sizes, summary.Of(split.Train).Groups) {
 		t.Error("sizes depend on the dimension")
 	}
 	a, err := topology.Similarities["similarity"](func(any) error { return nil }, split.GroundTruth)

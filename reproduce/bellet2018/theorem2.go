@@ -3,8 +3,10 @@ package bellet2018
 import (
 	"fmt"
 	"math"
-	"sotto/experiment/sweep"
 	"strconv"
+
+	"sotto/data/summary"
+	"sotto/experiment/sweep"
 
 	"sotto/data"
 	"sotto/report/plot"
@@ -122,7 +124,7 @@ func drawTasks(agents, dim int, seed uint64) (*data.Split, error) {
 
 // linked weighs the links of tasks, as graph "similarity" does.
 func linked(split *data.Split) *linearProblem {
-	p := &linearProblem{sizes: data.Inspect(split.Train).Groups}
+	p := &linearProblem{sizes: summary.Of(split.Train).Groups}
 	n := len(p.sizes)
 	p.degrees, p.weights = make([]float64, n), make([][]float64, n)
 	for i := range n {

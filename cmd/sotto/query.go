@@ -1,0 +1,194 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"sotto/cmd/sotto/cli"
+	"sotto/config"
+	"sotto/experiment"
+	"sotto/experiment/rundir"
+	"sotto/query"
+)
+
+// queryFlags are those of sotto query.
+type queryFlags struct {
+	output         cli.Output
+	set, data      []string
+	schema         string
+	epsilon, delta float64
+	out, dataDir   string
+}
+
+// simulateQuestions runs the questions of a run file and returns the run's folder; nil in
+// a program that simulates nothing.
+var simulateQuestions func(cmd *cobra.Command, f *queryFlags, file string, text []byte) (string, error)
+
+func newQuery() *cobra.Command {
+	var f queryFlags
+	c := &cobra.Command{
+		Use:   "query FILE | DIR | QUESTION...",
+		Short: "Private statistics of all owners' tables: counts, means, histograms, quantiles, survival",
+		Long: cli.Unwrap(`\
+Ask questions of tables that stay with their owners. All questions of a run are answered by one release of \
+each owner, which is
+averaged over the graph; the more questions, the more noise in each.
+
+With FILE, a run file with algorithm query, in a simulation; with DIR, the folder of such a run, or the \
+state folder of a node that has
+taken part in one: what it has found. With QUESTIONs, in a simulation of the owners of the files --data, by \
+--schema. Simulated noise
+protects nobody: the true values stand beside. sotto node asks for real. docs/query.md lists the questions.`),
+		Example: `  sotto query examples/query/heart.toml
+  sotto query west/state --json
+  sotto query "mean(age) by sex" --data north.csv --data south.csv --schema schema.toml --epsilon 0.2`,
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
+	}
+	fl := c.Flags()
+	fl.StringArrayVar(&f.data, "data", nil, "with QUESTIONs: a file of one owner (repeatable)")
+	fl.StringVar(&f.schema, "schema", "", "with QUESTIONs: what a record of the files is")
+	fl.Float64Var(&f.epsilon, "epsilon", 1, "with QUESTIONs: what each owner's records may cost in all")
+	fl.Float64Var(&f.delta, "delta", 1e-5, "with QUESTIONs")
+	fl.StringArrayVar(&f.set, "set", nil, "change one key of the run file, section.key=value (repeatable)")
+	fl.StringVar(&f.out, "out", "runs", "folder of run directories")
+	f.output.Register(c)
+	cli.DataDirFlag(c, &f.dataDir)
+	return c
+}
+
+func (f *queryFlags) run(cmd *cobra.Command, args []string) error {
+	if err := f.output.Check(); err != nil {
+		return err
+	}
+	if len(args) == 0 {
+		return cli.Usagef("%s needs a FILE, a DIR or a QUESTION", cmd.CommandPath())
+	}
+	info, err := os.Stat(args[0])
+	switch {
+	case err == nil && len(args) > 1:
+		return cli.Usagef("%s takes one FILE or DIR", cmd.CommandPath())
+	case err == nil && info.IsDir():
+		return f.print(cmd.OutOrStdout(), args[0])
+	}
+	var text []byte
+	file := args[0]
+	if err == nil {
+		text, err = os.ReadFile(file)
+	} else if strings.HasSuffix(file, ".toml") || !strings.Contains(file, "(") {
+		return err
+	} else {
+		file = "questions"
+		text, err = f.runFile(args)
+	}
+	if err != nil {
+		return err
+	}
+	if simulateQuestions == nil {
+		return cli.Usagef("this program simulates nothing: sotto node asks, and sotto query STATE reads")
+	}
+	dir, err := simulateQuestions(cmd, f, file, text)
+	if err != nil {
+		return err
+	}
+	return f.print(cmd.OutOrStdout(), dir)
+}
+
+// runFile is that of questions on the command line.
+func (f *queryFlags) runFile(questions []string) ([]byte, error) {
+	if len(f.data) == 0 || f.schema == "" {
+		return nil, cli.Usagef("a QUESTION needs --data FILE, once for each owner, and --schema FILE")
+	}
+	for _, q := range questions {
+		if _, err := query.Parse(q); err != nil {
+			return nil, err
+		}
+	}
+	schema, err := filepath.Abs(f.schema)
+	if err != nil {
+		return nil, err
+	}
+	list := func(all []string) string {
+		b, _ := json.Marshal(all)
+		return string(b)
+	}
+	name := list([]string{schema})
+	return fmt.Appendf(nil, `name = "query"
+rounds = 2
+[topology]
+graph = "complete"
+agents = %d
+[data]
+dataset = "table"
+partition = "natural"
+schema = %s
+paths = %s
+[model]
+name = "mean"
+[algorithm]
+name = "query"
+ask = %s
+[privacy]
+target_epsilon = %v
+target_delta = %v
+`, len(f.data), name[1:len(name)-1], list(f.data), list(questions), f.epsilon, f.delta), nil
+}
+
+// print shows the answers in a folder.
+func (f *queryFlags) print(w io.Writer, dir string) error {
+	b, err := os.ReadFile(filepath.Join(dir, rundir.AnswersFile))
+	if os.IsNotExist(err) {
+		return &config.Error{File: dir, Found: "no " + rundir.AnswersFile,
+			Allowed: "the folder of a finished run, or node, with algorithm query"}
+	}
+	if err != nil {
+		return err
+	}
+	var a experiment.Answers
+	if err := json.Unmarshal(b, &a); err != nil {
+		return &config.Error{File: filepath.Join(dir, rundir.AnswersFile), Found: err.Error(),
+			Allowed: "the answers of a run"}
+	}
+	if f.output.JSON() {
+		_, err := w.Write(b)
+		return err
+	}
+	return writeAnswers(w, &a)
+}
+
+func writeAnswers(w io.Writer, a *experiment.Answers) error {
+	fmt.Fprintf(w, "%d owners, intervals at level %g", a.Owners, a.Level)
+	if a.Sampling {
+		fmt.Fprint(w, ", of means and quantiles for others like these people too")
+	}
+	fmt.Fprintln(w)
+	for k, q := range a.Answers {
+		fmt.Fprintf(w, "\n%s\n", q.Question)
+		t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+		for i, r := range q.Rows {
+			text := fmt.Sprintf("%.5g (%.5g to %.5g)", r.Value, r.Low, r.High)
+			if r.Drowned {
+				text = fmt.Sprintf("drowned by noise: %.5g to %.5g", r.Low, r.High)
+			}
+			fmt.Fprintf(t, "  %s\t%s\t%s", strings.Join(r.Labels, ", "), r.Name, text)
+			if k < len(a.True) && i < len(a.True[k].Rows) {
+				if r := &a.True[k].Rows[i]; r.Low == r.High || !r.Drowned {
+					fmt.Fprintf(t, "\ttrue %.5g", r.Value)
+				} else {
+					fmt.Fprint(t, "\tthere are none")
+				}
+			}
+			fmt.Fprintln(t)
+		}
+		if err := t.Flush(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,35 @@
+//go:build !operator
+
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"sotto/experiment"
+	"sotto/experiment/run"
+)
+
+func init() {
+	simulateQuestions = func(cmd *cobra.Command, f *queryFlags, file string, text []byte) (string, error) {
+		r, err := experiment.Parse(file, text, f.set)
+		if err != nil {
+			return "", err
+		}
+		if !experiment.Asks(r) {
+			return "", r.Refuse("algorithm.name", r.Algorithm.Name, "query: the run asks nothing")
+		}
+		e, err := r.Build(f.dataDir)
+		if err != nil {
+			return "", err
+		}
+		endsByContext(cmd.Context())
+		opt := run.Options{Out: f.out, Command: fmt.Sprintf("sotto query %s", file)}
+		res, err := run.Run(cmd.Context(), e, opt)
+		if err != nil {
+			return "", err
+		}
+		return res.Dir, nil
+	}
+}

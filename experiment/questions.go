@@ -1,0 +1,131 @@
+package experiment
+
+import (
+	"math"
+	"slices"
+
+	"sotto/config"
+	"sotto/data"
+	"sotto/oracle"
+	"sotto/query"
+	"sotto/tensor"
+)
+
+// QuestionParams are the keys of [algorithm] for algorithm query: what is asked of all
+// owners' records in one release. See package query.
+type QuestionParams struct {
+	Ask []string `toml:"ask,omitempty"`
+	// Shares say how much of the release each question gets: one with share 2 has half
+	// the noise of one with share 1. None: all alike.
+	Shares []float64 `toml:"shares,omitempty"`
+	Level  float64   `toml:"level,omitempty"` // of intervals; default .95
+	// Sampling widens intervals of means and quantiles to hold the value of the law that
+	// people were drawn from.
+	Sampling bool `toml:"sampling,omitempty"`
+
+	questions *query.Plan // compiled for the records' variables; nil: the run learns
+}
+
+// Asks reports whether the run's records are what its questions make of them.
+func Asks(f *File) bool {
+	return slices.ContainsFunc(f.Spec.Asks, func(name string) bool {
+		return oracle.Kinds[name].Batches == oracle.Sum
+	})
+}
+
+func (p *QuestionParams) validate(f *File) error {
+	switch {
+	case !Asks(f) && len(p.Ask) > 0:
+		return config.Bad("ask", p.Ask[0], "nothing with algorithm "+f.Algorithm.Name+": query asks")
+	case !Asks(f) && (p.Shares != nil || p.Level != 0 || p.Sampling):
+		return config.Bad("shares, level, sampling", "a value", "nothing with algorithm "+f.Algorithm.Name)
+	case Asks(f) && p.Level == 0:
+		p.Level = .95
+	}
+	if Asks(f) && !(p.Level > .5 && p.Level < 1) {
+		return config.Bad("level", p.Level, "above 0.5 and below 1")
+	}
+	return nil
+}
+
+// validateSum checks the keys that a sum of all records has.
+func (p *PrivacyParams) validateSum(algorithm string, noisy bool) error {
+	switch {
+	case p.SampleRate != 0:
+		return config.Bad("sample_rate", p.SampleRate,
+			"nothing with algorithm "+algorithm+", which reads all records")
+	case p.BatchSize != 0:
+		return config.Bad("batch_size", p.BatchSize,
+			"nothing with algorithm "+algorithm+", which reads all records")
+	case noisy && p.MaxGradNorm != 1:
+		return config.Bad("max_grad_norm", p.MaxGradNorm,
+			"nothing, or 1, with algorithm "+algorithm+", whose numbers have norm at most 1")
+	}
+	return nil
+}
+
+// ask makes of the records what the run's questions need of them: of all, for no model is
+// trained that would have to be tested.
+func (e builder) ask() error {
+	f := e.File
+	if !Asks(f) {
+		return nil
+	}
+	all := query.Whole(e.Task.Split)
+	var err error
+	q := &f.Algorithm.QuestionParams
+	if q.questions, err = query.Compile(q.Ask, q.Shares, all.Described()); err != nil {
+		return f.At("algorithm", err)
+	}
+	numbers := q.questions.Map(all)
+	e.Task.Split = &data.Split{Train: numbers, Test: numbers, Derived: e.Task.Split.Derived}
+	return nil
+}
+
+// Answers are what a run that asks questions has found, for a file.
+type Answers struct {
+	Owners   int            `json:"owners"`
+	Noise    float64        `json:"noise"` // standard deviation of the noise in the sums, whose clip is 1
+	Level    float64        `json:"level"`
+	Sampling bool           `json:"sampling,omitempty"`
+	Answers  []query.Answer `json:"answers"`
+	// True are the same of the records themselves: of a simulation alone.
+	True []query.Answer `json:"true,omitempty"`
+}
+
+// AnswersOf makes the answers of a model of the run, which is the average over all
+// owners; nil where the run asks nothing. It is post-processing.
+func AnswersOf(e *Experiment, model tensor.Vec) (*Answers, error) {
+	plan := e.File.Algorithm.questions
+	if plan == nil {
+		return nil, nil
+	}
+	f, n := e.File, e.File.Topology.Agents
+	a := &Answers{Owners: n, Level: f.Algorithm.Level, Sampling: f.Algorithm.Sampling}
+	squares := 0.
+	for i := range n {
+		squares += math.Pow(planOf(e, i).Noise/e.Setup.Scheme.Counts(e.Seats.ID(0)), 2)
+	}
+	a.Noise = math.Sqrt(squares)
+	o := query.Answerer{Level: a.Level, Sampling: a.Sampling}
+	var err error
+	if a.Answers, err = plan.Answers(widened(model, float64(n)), a.Noise, o); err != nil || !seesAll(e) {
+		return a, err
+	}
+	sums := make([]float64, plan.Dim)
+	for i := range e.Task.Split.Train.Len() {
+		for c, x := range e.Task.Split.Train.X.Row(i) {
+			sums[c] += float64(x)
+		}
+	}
+	a.True, err = plan.Answers(sums, 0, o)
+	return a, err
+}
+
+func widened(v tensor.Vec, factor float64) []float64 {
+	out := make([]float64, len(v))
+	for i, x := range v {
+		out[i] = factor * float64(x)
+	}
+	return out
+}

@@ -1,0 +1,148 @@
+package query
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"sotto/config"
+	"sotto/rng"
+)
+
+// Answer is what a question is answered with.
+type Answer struct {
+	Question string `json:"question"`
+	Rows     []Row  `json:"rows"`
+}
+
+// Row is one figure with its interval.
+type Row struct {
+	Labels []string `json:"labels,omitempty"` // group, bin, cell or pair
+	Name   string   `json:"name"`             // count, mean, quantile 0.5, ...
+	Value  float64  `json:"value"`
+	Low    float64  `json:"low"`
+	High   float64  `json:"high"`
+	// Drowned says that noise leaves nothing to say: a count, sum or correlation whose
+	// interval holds 0, and any figure whose interval is all that its bounds allow.
+	Drowned bool `json:"drowned,omitempty"`
+}
+
+// Answerer makes answers of noisy sums. All of it is post-processing.
+type Answerer struct {
+	// Level of intervals, above .5 and below 1; default .95.
+	Level float64
+	// Sampling widens intervals of means and quantiles by how much another sample of
+	// people of the same size would differ. Else they are about these people alone.
+	Sampling bool
+
+	z    float64
+	draw *rng.Stream
+}
+
+// Answers makes the answers of the sums over all owners, Dim of them, each with
+// independent normal noise of standard deviation sigma in units of the release's clip, 1.
+func (p *Plan) Answers(sums []float64, sigma float64, o Answerer) ([]Answer, error) {
+	if o.Level == 0 {
+		o.Level = .95
+	}
+	switch {
+	case !(o.Level > .5 && o.Level < 1):
+		return nil, config.Bad("level", o.Level, "above 0.5 and below 1")
+	case len(sums) != p.Dim:
+		return nil, config.Bad("sums", fmt.Sprintf("%d numbers", len(sums)), fmt.Sprintf("%d", p.Dim))
+	case !(sigma >= 0) || math.IsInf(sigma, 1):
+		return nil, config.Bad("sigma", sigma, "at least 0 and finite")
+	}
+	o.z = math.Sqrt2 * math.Erfinv(o.Level)
+	o.draw = rng.Public(0, "intervals of answers")
+	var all []Answer
+	for k := range p.Parts {
+		part := &p.Parts[k]
+		own := slices.Clone(sums[part.At : part.At+part.Dim])
+		for c := range own {
+			own[c] /= part.Weight
+		}
+		all = append(all, Answer{part.Text, part.shape.answer(own, sigma/part.Weight, &o)})
+	}
+	return all, nil
+}
+
+// Expected is the half width of the interval of a count of a question, before anything is
+// asked: what noise of deviation sigma in units of the clip makes of it.
+func (p *Plan) Expected(k int, sigma, level float64) float64 {
+	return math.Sqrt2 * math.Erfinv(level) * sigma / p.Parts[k].Weight
+}
+
+// count is a number of records: never below 0.
+func (a *Answerer) count(name string, s, sigma float64) Row {
+	w := a.z * sigma
+	return Row{Name: name, Value: max(0, s), Low: max(0, s-w), High: max(0, s+w), Drowned: s < w && sigma > 0}
+}
+
+func (a *Answerer) normal(name string, x, sigma float64) Row {
+	w := a.z * sigma
+	return Row{Name: name, Value: x, Low: x - w, High: x + w, Drowned: math.Abs(x) < w}
+}
+
+// ratio is mid plus half times x/n, both with noise sigma, by Fieller's interval: all t
+// in [-1, 1] for which x - t n is no further from 0 than its noise explains. For another
+// sample of people the variance of a mean of numbers in [-1, 1] with mean t is at most
+// 1 - t² over their count.
+func (a *Answerer) ratio(name string, x, n, sigma, mid, half float64) Row {
+	extra := 0.
+	if a.Sampling {
+		extra = max(0, n)
+	}
+	s := sigma * sigma
+	// (x - tn)² <= z² (s (1 + t²) + extra (1 - t²)), a quadratic in t
+	z2 := a.z * a.z
+	qa, qb, qc := n*n-z2*(s-extra), -x*n, x*x-z2*(s+extra)
+	low, high := -1., 1.
+	if root := qb*qb - qa*qc; qa > 0 && n > 0 {
+		root = math.Sqrt(max(0, root))
+		low, high = max(-1, (-qb-root)/qa), min(1, (-qb+root)/qa)
+	}
+	value := 0.
+	if n > 0 {
+		value = min(max(x/n, -1), 1)
+	}
+	low, high = min(low, value), max(high, value)
+	return Row{Name: name, Value: mid + half*value, Low: mid + half*low, High: mid + half*high,
+		Drowned: low <= -1 && high >= 1}
+}
+
+// resamples is how often noise is drawn again for an interval.
+const resamples = 500
+
+// resampled is f of the sums, in [lo, hi], with an interval by noise that is drawn again
+// on top of what is there.
+func (a *Answerer) resampled(name string, sums []float64, sigma float64, f func([]float64) float64,
+	lo, hi float64) Row {
+	keep := func(x float64) float64 { return min(max(x, lo), hi) }
+	value := f(sums)
+	if math.IsNaN(value) {
+		return Row{Name: name, Value: keep((lo + hi) / 2), Low: lo, High: hi, Drowned: true}
+	}
+	again, noise := make([]float64, len(sums)), make([]float64, len(sums))
+	var all []float64
+	for range resamples {
+		a.draw.Normals(noise)
+		for c, s := range sums {
+			again[c] = s + sigma*noise[c]
+		}
+		x := f(again)
+		if math.IsNaN(x) {
+			return Row{Name: name, Value: keep(value), Low: lo, High: hi, Drowned: true}
+		}
+		all = append(all, x)
+	}
+	slices.Sort(all)
+	tail := int(float64(resamples) * (1 - a.Level) / 2)
+	low, high := all[tail], all[resamples-1-tail]
+	// as far from the value as the further of both ends: noise that is drawn twice is
+	// biased twice
+	w := max(value-low, high-value)
+	r := Row{Name: name, Value: keep(value), Low: keep(value - w), High: keep(value + w)}
+	r.Drowned = r.Low <= lo && r.High >= hi || lo < 0 && r.Low < 0 && r.High > 0
+	return r
+}

@@ -1,0 +1,149 @@
+package query
+
+import (
+	"fmt"
+	"math"
+
+	"sotto/data"
+	"sotto/data/schema"
+)
+
+// quantileBins is how many bins a quantile is read from.
+const quantileBins = 64
+
+// quantiles are read from one histogram.
+type quantiles struct {
+	bins
+	probabilities []float64
+}
+
+func (q *quantiles) answer(sums []float64, sigma float64, a *Answerer) []Row {
+	n := 0.
+	for _, s := range sums {
+		n += s
+	}
+	var all []Row
+	for _, p := range q.probabilities {
+		r := Row{Name: fmt.Sprintf("quantile %g", p)}
+		r.Value = q.at(sums, p*n)
+		r.Low, r.High = q.interval(sums, sigma, p, n, a)
+		r.Low, r.High = min(r.Low, r.Value), max(r.High, r.Value)
+		r.Drowned = r.Low <= q.v.Low && r.High >= q.v.High
+		all = append(all, r)
+	}
+	return all
+}
+
+// at is where the cumulative sum first reaches a rank, between the edges of its bin.
+func (q *quantiles) at(sums []float64, rank float64) float64 {
+	below := 0.
+	for k, s := range sums {
+		if s = max(0, s); below+s >= rank && s > 0 {
+			return q.edges[k] + (q.edges[k+1]-q.edges[k])*min(max((rank-below)/s, 0), 1)
+		}
+		below += s
+	}
+	return q.edges[len(sums)]
+}
+
+// interval holds the quantile: every edge e is tested for "as many are below e as should
+// be", whose statistic (1-p) below - p above has mean 0 there, and the interval goes from
+// the first edge from either side that is not refused to the one before it. It is exact
+// but for the width of the bins.
+func (q *quantiles) interval(sums []float64, sigma, p, n float64, a *Answerer) (low, high float64) {
+	bins := len(sums)
+	t := make([]float64, bins+1) // by edge
+	below := 0.
+	for e := range bins + 1 {
+		d := math.Sqrt(float64(e)*(1-p)*(1-p)+float64(bins-e)*p*p) * sigma
+		if a.Sampling {
+			d = math.Hypot(d, math.Sqrt(max(0, n)*p*(1-p)))
+		}
+		switch x := (1-p)*below - p*(n-below); {
+		case d > 0:
+			t[e] = x / d
+		case x != 0:
+			t[e] = math.Inf(int(math.Copysign(1, x)))
+		}
+		if e < bins {
+			below += sums[e]
+		}
+	}
+	first, last := 0, bins
+	for first < bins && t[first] < -a.z {
+		first++
+	}
+	for last > 0 && t[last] > a.z {
+		last--
+	}
+	return q.edges[max(0, first-1)], q.edges[min(bins, last+1)]
+}
+
+// survival is a life table: in each bin of the time, events and those who were seen no
+// longer.
+type survival struct {
+	bins
+	event *schema.Variable
+}
+
+const survivalBins = 24
+
+func newSurvival(q *Question, vars []schema.Variable) (shape, error) {
+	v, err := bounded(q, vars, q.Vars[0])
+	if err != nil {
+		return nil, err
+	}
+	e, err := category(q, vars, q.Vars[1])
+	if err != nil {
+		return nil, err
+	}
+	if len(e.Categories) != 2 {
+		return nil, q.bad(fmt.Sprintf("%d values of %s", len(e.Categories), e.Name),
+			"2, of which the last is the event")
+	}
+	n := survivalBins
+	if len(q.Nums) == 1 {
+		n = int(q.Nums[0])
+	}
+	return &survival{bins{v, evenly(v.Low, v.High, n)}, e}, nil
+}
+
+func (s *survival) dim() int { return 2 * s.bins.dim() }
+
+func (s *survival) add(dst []float64, d *data.Dataset, i int) {
+	x, ok := s.v.Number(aimed(d, i))
+	e := s.event.Category(labelled(d, i))
+	if ok && e >= 0 {
+		dst[2*s.bin(x)+e] = 1
+	}
+}
+
+// answer is the estimate of Kaplan and Meier (1958) at the end of each bin, where whoever
+// is seen no longer leaves at the bin's end.
+func (s *survival) answer(sums []float64, sigma float64, a *Answerer) []Row {
+	var all []Row
+	for k := range s.bins.dim() {
+		r := a.resampled("survival", sums, sigma, func(x []float64) float64 { return survives(x, k) }, 0, 1)
+		r.Labels = []string{fmt.Sprintf("%s up to %.6g", s.v.Name, s.edges[k+1])}
+		all = append(all, r)
+	}
+	return all
+}
+
+// survives is the share that outlives bin k. Counts below 0 are 0.
+func survives(x []float64, k int) float64 {
+	left := 0.
+	for _, c := range x {
+		left += max(0, c)
+	}
+	share := 1.
+	for j := range k + 1 {
+		if left <= 0 {
+			break
+		}
+		lost, gone := max(0, x[2*j+1]), max(0, x[2*j])
+		share *= 1 - min(1, lost/left)
+		left -= lost + gone
+	}
+	return share
+}

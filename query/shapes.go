@@ -1,0 +1,347 @@
+package query
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"sotto/data"
+	"sotto/data/schema"
+)
+
+// newShape makes what a question asks of a record, without by and where.
+func newShape(q *Question, vars []schema.Variable) (shape, error) {
+	switch q.Kind {
+	case "count":
+		return count{}, nil
+	case "sum", "mean", "variance":
+		v, err := bounded(q, vars, q.Vars[0])
+		if err != nil {
+			return nil, err
+		}
+		if q.Kind == "sum" {
+			return &total{v, max(math.Abs(v.Low), math.Abs(v.High))}, nil
+		}
+		return &powers{v: v, kind: q.Kind}, nil
+	case "histogram":
+		return newHistogram(q, vars)
+	case "quantile":
+		v, err := bounded(q, vars, q.Vars[0])
+		if err != nil {
+			return nil, err
+		}
+		return &quantiles{bins{v: v, edges: evenly(v.Low, v.High, quantileBins)}, q.Nums}, nil
+	case "table":
+		return newTable(q, vars)
+	case "correlation":
+		m := &moments{}
+		for _, name := range q.Vars {
+			v, err := bounded(q, vars, name)
+			if err != nil {
+				return nil, err
+			}
+			m.vars = append(m.vars, v)
+		}
+		return m, nil
+	}
+	return newSurvival(q, vars)
+}
+
+// grouped asks a question of every group, and of the records that count alone.
+type grouped struct {
+	one    shape
+	keep   condition
+	groups *groups
+}
+
+func (g *grouped) dim() int      { return g.one.dim() * g.groups.len() }
+func (g *grouped) norm() float64 { return g.one.norm() } // a record is in one group at most
+
+func (g *grouped) add(dst []float64, d *data.Dataset, i int) {
+	k := g.groups.of(d, i)
+	if n := g.one.dim(); k >= 0 && g.keep(d, i) {
+		g.one.add(dst[k*n:(k+1)*n], d, i)
+	}
+}
+
+func (g *grouped) answer(sums []float64, sigma float64, a *Answerer) []Row {
+	var all []Row
+	n := g.one.dim()
+	for k := range g.groups.len() {
+		for _, r := range g.one.answer(sums[k*n:(k+1)*n], sigma, a) {
+			r.Labels = append(g.groups.labels(k), r.Labels...)
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// groups are the cells of the categories of by; one where there is no by.
+type groups struct{ vars []*schema.Variable }
+
+func (g *groups) len() int {
+	n := 1
+	for _, v := range g.vars {
+		n *= len(v.Categories)
+	}
+	return n
+}
+
+// of is record i's group; -1: none.
+func (g *groups) of(d *data.Dataset, i int) int {
+	k := 0
+	for _, v := range g.vars {
+		c := v.Category(labelled(d, i))
+		if c < 0 {
+			return -1
+		}
+		k = k*len(v.Categories) + c
+	}
+	return k
+}
+
+func (g *groups) labels(k int) []string {
+	out := make([]string, len(g.vars))
+	for i, v := range slices.Backward(g.vars) {
+		n := len(v.Categories)
+		out[i], k = v.Name+" = "+v.Categories[k%n], k/n
+	}
+	return out
+}
+
+// count is one number: 1.
+type count struct{}
+
+func (count) dim() int                                  { return 1 }
+func (count) norm() float64                             { return 1 }
+func (count) add(dst []float64, _ *data.Dataset, _ int) { dst[0] = 1 }
+
+func (count) answer(sums []float64, sigma float64, a *Answerer) []Row {
+	return []Row{a.count("count", sums[0], sigma)}
+}
+
+// total is one number: the value over the largest one that its bounds allow.
+type total struct {
+	v    *schema.Variable
+	most float64
+}
+
+func (t *total) dim() int      { return 1 }
+func (t *total) norm() float64 { return 1 }
+
+func (t *total) add(dst []float64, d *data.Dataset, i int) {
+	if x, ok := t.v.Number(aimed(d, i)); ok {
+		dst[0] = min(max(x, t.v.Low), t.v.High) / t.most
+	}
+}
+
+func (t *total) answer(sums []float64, sigma float64, a *Answerer) []Row {
+	return []Row{a.normal("sum", t.most*sums[0], t.most*sigma)}
+}
+
+// powers are 1 and z, and for a variance 2z² - 1, where z is the number scaled to [-1,
+// 1].
+type powers struct {
+	v    *schema.Variable
+	kind string
+}
+
+func (p *powers) dim() int {
+	if p.kind == "variance" {
+		return 3
+	}
+	return 2
+}
+
+func (p *powers) norm() float64 { return math.Sqrt(float64(p.dim())) }
+
+// centered scales the bounds of v to [-1, 1].
+func centered(v *schema.Variable, x float64) float64 {
+	return min(max(2*(x-v.Low)/(v.High-v.Low)-1, -1), 1)
+}
+
+func (p *powers) add(dst []float64, d *data.Dataset, i int) {
+	x, ok := p.v.Number(aimed(d, i))
+	if !ok {
+		return
+	}
+	z := centered(p.v, x)
+	if dst[0], dst[1] = 1, z; p.kind == "variance" {
+		dst[2] = 2*z*z - 1
+	}
+}
+
+func (p *powers) answer(sums []float64, sigma float64, a *Answerer) []Row {
+	mid, half := (p.v.Low+p.v.High)/2, (p.v.High-p.v.Low)/2
+	n := a.count("count", sums[0], sigma)
+	if p.kind == "mean" {
+		return []Row{a.ratio("mean", sums[1], sums[0], sigma, mid, half), n}
+	}
+	v := a.resampled("variance", sums, sigma, func(s []float64) float64 {
+		m := s[1] / s[0]
+		return half * half * max(0, (s[2]/s[0]+1)/2-m*m)
+	}, 0, half*half)
+	return []Row{v, n}
+}
+
+// bins cut a number at edges: bin k is [edge k, edge k+1), the last one with its end.
+// Numbers beyond count in the outermost bins.
+type bins struct {
+	v     *schema.Variable
+	edges []float64
+}
+
+func evenly(lo, hi float64, n int) []float64 {
+	edges := make([]float64, n+1)
+	for k := range edges {
+		edges[k] = lo + (hi-lo)*float64(k)/float64(n)
+	}
+	return edges
+}
+
+func (b *bins) dim() int      { return len(b.edges) - 1 }
+func (b *bins) norm() float64 { return 1 }
+
+func (b *bins) bin(x float64) int {
+	k, exact := slices.BinarySearch(b.edges, x)
+	if !exact {
+		k--
+	}
+	return min(max(k, 0), b.dim()-1)
+}
+
+func (b *bins) add(dst []float64, d *data.Dataset, i int) {
+	if x, ok := b.v.Number(aimed(d, i)); ok {
+		dst[b.bin(x)] = 1
+	}
+}
+
+func (b *bins) label(k int) string {
+	end := ")"
+	if k == b.dim()-1 {
+		end = "]"
+	}
+	return fmt.Sprintf("%s in [%.6g, %.6g%s", b.v.Name, b.edges[k], b.edges[k+1], end)
+}
+
+func (b *bins) answer(sums []float64, sigma float64, a *Answerer) []Row {
+	var all []Row
+	for k, s := range sums {
+		r := a.count("count", s, sigma)
+		r.Labels = []string{b.label(k)}
+		all = append(all, r)
+	}
+	return all
+}
+
+func newHistogram(q *Question, vars []schema.Variable) (shape, error) {
+	if len(q.Nums) > 1 {
+		v, err := number(q, vars, q.Vars[0])
+		return &bins{v, q.Nums}, err
+	}
+	v, err := bounded(q, vars, q.Vars[0])
+	if err != nil {
+		return nil, err
+	}
+	return &bins{v, evenly(v.Low, v.High, int(q.Nums[0]))}, nil
+}
+
+// table counts the cells of categories.
+type table struct{ cells groups }
+
+func newTable(q *Question, vars []schema.Variable) (shape, error) {
+	t := &table{}
+	for _, name := range q.Vars {
+		v, err := category(q, vars, name)
+		if err != nil {
+			return nil, err
+		}
+		t.cells.vars = append(t.cells.vars, v)
+	}
+	if n := t.dim(); n > maxBins {
+		return nil, q.bad(fmt.Sprintf("%d cells", n), fmt.Sprintf("at most %d", maxBins))
+	}
+	return t, nil
+}
+
+func (t *table) dim() int      { return t.cells.len() }
+func (t *table) norm() float64 { return 1 }
+
+func (t *table) add(dst []float64, d *data.Dataset, i int) {
+	if k := t.cells.of(d, i); k >= 0 {
+		dst[k] = 1
+	}
+}
+
+func (t *table) answer(sums []float64, sigma float64, a *Answerer) []Row {
+	var all []Row
+	for k, s := range sums {
+		r := a.count("count", s, sigma)
+		r.Labels = []string{strings.Join(t.cells.labels(k), ", ")}
+		all = append(all, r)
+	}
+	return all
+}
+
+// moments are the products of (1, z_1, ..., z_k), those of two different ones times √2:
+// the norm of all is that of the vector squared.
+type moments struct{ vars []*schema.Variable }
+
+func (m *moments) dim() int      { n := len(m.vars) + 1; return n * (n + 1) / 2 }
+func (m *moments) norm() float64 { return float64(len(m.vars) + 1) }
+
+func (m *moments) add(dst []float64, d *data.Dataset, i int) {
+	z := make([]float64, len(m.vars)+1)
+	z[0] = 1
+	for k, v := range m.vars {
+		x, ok := v.Number(aimed(d, i))
+		if !ok {
+			return
+		}
+		z[k+1] = centered(v, x)
+	}
+	c := 0
+	for a := range z {
+		for b := range a + 1 {
+			f := math.Sqrt2
+			if a == b {
+				f = 1
+			}
+			dst[c] = f * z[a] * z[b]
+			c++
+		}
+	}
+}
+
+// at is the sum of products of z_a and z_b, b at most a.
+func (m *moments) at(sums []float64, a, b int) float64 {
+	if a < b {
+		a, b = b, a
+	}
+	s := sums[a*(a+1)/2+b]
+	if a != b {
+		s /= math.Sqrt2
+	}
+	return s
+}
+
+func (m *moments) answer(sums []float64, sigma float64, a *Answerer) []Row {
+	var all []Row
+	for i := range m.vars {
+		for j := range i {
+			r := a.resampled("correlation", sums, sigma, func(s []float64) float64 {
+				n, x, y := m.at(s, 0, 0), m.at(s, i+1, 0), m.at(s, j+1, 0)
+				xy := m.at(s, i+1, j+1)/n - x/n*y/n
+				xx, yy := m.at(s, i+1, i+1)/n-x/n*x/n, m.at(s, j+1, j+1)/n-y/n*y/n
+				if !(xx > 0 && yy > 0) {
+					return math.NaN()
+				}
+				return min(max(xy/math.Sqrt(xx*yy), -1), 1)
+			}, -1, 1)
+			r.Labels = []string{m.vars[j].Name + ", " + m.vars[i].Name}
+			all = append(all, r)
+		}
+	}
+	return append(all, a.count("count", m.at(sums, 0, 0), sigma))
+}
