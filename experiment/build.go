@@ -132,6 +132,9 @@ func (f *File) BuildWith(dataDir string, cache *data.Cache) (*Experiment, error)
 	if e.Task.Split, err = load(f, dataDir, cache); err != nil {
 		return nil, f.At("data", err)
 	}
+	if err := f.At("evaluate", e.takeFold()); err != nil {
+		return nil, err
+	}
 	e.Notes.Warnings = append(e.Notes.Warnings, labelRemarks(e.Task.Split.Train)...)
 	if err := e.ask(); err != nil {
 		return nil, err

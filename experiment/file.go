@@ -130,6 +130,18 @@ type EvaluateParams struct {
 	Limit int    `toml:"limit,omitempty"`
 	// Validation is the share of every agent's records that is held out from training.
 	Validation float64 `toml:"validation,omitempty"`
+	ScoreParams
+	FoldParams
+	// Network adds what any one agent learns of another's value, exactly, of algorithm
+	// gossip-average.
+	Network bool `toml:"network,omitempty"`
+	// Agents is the number of agents whose models are tested, evenly spaced; 0: all.
+	Agents int `toml:"agents,omitempty"`
+	metric.Params
+}
+
+// ScoreParams are the keys of [evaluate] for a score that is released.
+type ScoreParams struct {
 	// Score has every agent release, after the last round, the noisy "accuracy" or "loss"
 	// of its model on its own held-out records. The release is charged, on top of
 	// target_epsilon.
@@ -138,12 +150,6 @@ type EvaluateParams struct {
 	ScoreNoise float64 `toml:"score_noise_multiplier,omitempty"`
 	// largest loss that one record counts; 1 for accuracy
 	ScoreClip float64 `toml:"score_clip,omitempty"`
-	// Network adds what any one agent learns of another's value, exactly, of algorithm
-	// gossip-average.
-	Network bool `toml:"network,omitempty"`
-	// Agents is the number of agents whose models are tested, evenly spaced; 0: all.
-	Agents int `toml:"agents,omitempty"`
-	metric.Params
 }
 
 // Read reads the run file at path, or the built-in task for "", applies "key=value"
@@ -256,6 +262,7 @@ func (f *File) validate() error {
 	}{
 		{"algorithm", func() error { return f.Algorithm.validate(f) }},
 		{"evaluate", func() error { return f.Evaluate.validate(f.Topology.Agents) }},
+		{"evaluate", func() error { return validateFolds(f) }},
 		{f.Pace.keys.section, func() error { return f.Pace.keys.check(f) }},
 		{"data", func() error { return validateArrival(f) }},
 		{"faults", func() error { return f.Adversaries.Complete(f.Topology.Agents) }},

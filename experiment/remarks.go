@@ -13,7 +13,7 @@ import (
 var remarks = []func(e *Experiment, s sim.Stats) string{
 	simulatedRemark, privateRemark, centralRemark, replicationRemark, adversariesRemark, tokensRemark,
 	objectiveRemark, arrivalsRemark, oneSidedRemark, validationRemark, tunedRemark,
-	personsRemark,
+	personsRemark, foldRemark,
 }
 
 // Remarks lists them for a run with these messages, then its warnings and overrides.

@@ -13,6 +13,7 @@ var notZero = []struct{ key, allowed string }{
 	{"clock.wakes", "1 or more; without the key, rounds for each agent"},
 	{"clock.interval", "above 0; without the key, 1"},
 	{"privacy.feature_norm", "above 0 and finite; without the key, 1"},
+	{"evaluate.repeats", "1 or more; without the key, 1"},
 	{"data.feature_groups", "a divisor of the channels; without the key, 27"},
 }
 

@@ -82,7 +82,7 @@ func classMaps(groups []*group) []plot.Drawing {
 		if acc := s.classAccuracy(); len(acc) > 0 {
 			caption := "Accuracy (%) of every agent's final model on the test records of each class"
 			if len(s.runs) > 1 {
-				caption += fmt.Sprintf(", mean of %d seeds", len(s.runs))
+				caption += overRuns(groups, fmt.Sprintf(", mean of %d seeds", len(s.runs)))
 			}
 			out = append(out, heatMap(numbered("classes", k, len(groups)), s.label, caption+".", acc,
 				false))

@@ -143,6 +143,7 @@ func learning(groups []*group) []plot.Drawing {
 	case several > 0:
 		band = "Line: mean over agents and seeds; band: one standard deviation over seeds."
 	}
+	band = overRuns(groups, band)
 	var out []plot.Drawing
 	for _, m := range measures {
 		var curves []plot.Curve // empty ones too, so that a setting has its colour in every plot
@@ -273,6 +274,16 @@ func against(groups []*group, f plot.Figure, x func(*group) float64,
 	return out
 }
 
+// overRuns says folds in place of seeds where settings have them.
+func overRuns(groups []*group, text string) string {
+	for _, s := range groups {
+		if s.runs[0].fold() != "" {
+			return strings.ReplaceAll(text, "seeds", "seeds and folds")
+		}
+	}
+	return text
+}
+
 const overSeeds = "Mean over agents and seeds; bars: one standard deviation over seeds."
 
 func accuracyAgainstEpsilon(groups []*group) []plot.Drawing {
@@ -281,7 +292,7 @@ func accuracyAgainstEpsilon(groups []*group) []plot.Drawing {
 		Title:   "Accuracy against epsilon",
 		XLabel:  "epsilon, upper bound, worst agent",
 		LogX:    true,
-		Caption: overSeeds,
+		Caption: overRuns(groups, overSeeds),
 	}
 	figs := against(groups, f, (*group).epsilon, func(k string) bool {
 		return strings.HasPrefix(k, "privacy.") || strings.HasPrefix(k, "algorithm.step")
@@ -295,7 +306,7 @@ func accuracyAgainstEpsilon(groups []*group) []plot.Drawing {
 		for _, s := range groups {
 			if mean, _ := meanSD(s.finals()); math.IsInf(s.epsilon(), 1) && len(s.finals()) > 0 &&
 				len(g.Curves) < 2*mostCurves {
-				g.Caption = overSeeds + " Dashed: without privacy."
+				g.Caption = overRuns(groups, overSeeds) + " Dashed: without privacy."
 				g.Curves = append(g.Curves, plot.Curve{Name: s.label, Dashed: true,
 					Points: []plot.Point{{X: low, Y: mean, Low: mean, High: mean},
 						{X: high, Y: mean, Low: mean, High: mean}}})
@@ -311,7 +322,7 @@ func accuracyAgainstFiedler(groups []*group) []plot.Drawing {
 		Name:    "accuracy-fiedler",
 		Title:   "Accuracy against connectivity",
 		XLabel:  "normalized Fiedler value of the graph (1: complete)",
-		Caption: overSeeds,
+		Caption: overRuns(groups, overSeeds),
 	}
 	return against(groups, f, (*group).fiedler, func(k string) bool {
 		return strings.HasPrefix(k, "topology.")

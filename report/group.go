@@ -9,10 +9,28 @@ import (
 	"strings"
 )
 
-// setting is a group of runs that differ in nothing but the seed.
+// foldKey is the key of the fold of cross-validation: mean and deviation of a setting are
+// over its folds as over its seeds.
+const foldKey = "evaluate.fold"
+
+// fold is the run's in words, numbered from 1; "" without cross-validation.
+func (r *run) fold() string {
+	k, err := strconv.Atoi(r.keys[foldKey])
+	folds, err2 := strconv.Atoi(r.keys["evaluate.folds"])
+	if err != nil || err2 != nil || k < 0 || folds < 1 {
+		return ""
+	}
+	text := fmt.Sprintf("%d of %d", k%folds+1, folds)
+	if n := r.keys["evaluate.repeats"]; n != "" {
+		text += fmt.Sprintf(", repeat %d of %s", k/folds+1, n)
+	}
+	return text
+}
+
+// setting is a group of runs that differ in nothing but the seed, or the fold.
 type group struct {
 	label string
-	keys  map[string]string // the configuration without the seed
+	keys  map[string]string // the configuration without seed and fold
 	named []string          // keys that the label is made of
 	runs  []*run
 }
@@ -30,6 +48,7 @@ func groupRuns(runs []*run) (groups []*group, repeated int) {
 		seen[same] = true
 		keys := maps.Clone(r.keys)
 		delete(keys, "seed")
+		delete(keys, foldKey)
 		key := ""
 		for _, k := range slices.Sorted(maps.Keys(keys)) {
 			key += fmt.Sprintf("%q=%q\n", k, keys[k])
@@ -62,7 +81,8 @@ func groupRuns(runs []*run) (groups []*group, repeated int) {
 			s.label = fmt.Sprintf("%s (%d)", s.label, count[s.label])
 		}
 		slices.SortStableFunc(s.runs, func(a, b *run) int {
-			return cmp.Compare(a.Summary.Seed, b.Summary.Seed)
+			return cmp.Or(cmp.Compare(a.Summary.Seed, b.Summary.Seed),
+				compareValues(a.keys[foldKey], b.keys[foldKey]))
 		})
 	}
 	return groups, repeated

@@ -148,6 +148,9 @@ func oneRun(p *Page, r *run) error {
 			p.Facts = append(p.Facts, Fact{Name: name, Value: strings.TrimSpace(value)})
 		}
 	}
+	if fold := r.fold(); fold != "" {
+		p.Facts = append(p.Facts, Fact{Name: "fold", Value: fold})
+	}
 	p.Facts = append(p.Facts, Fact{Name: "run hash", Value: r.Summary.RunHash})
 	return nil
 }

@@ -89,6 +89,18 @@ func newRow(cell int, values []string, s *rundir.Summary) Row {
 	return r
 }
 
+// Figure is a figure of a cell by name.
+type Figure struct {
+	Name  string
+	Value float64
+}
+
+// Quality is how good the models of the cell are, by means over agents.
+func (r *Row) Quality() []Figure {
+	all := []Figure{{"accuracy", r.Accuracy.Mean}, {"loss", r.Loss}, {rundir.RMSE, r.RMSE}}
+	return slices.DeleteFunc(all, func(f Figure) bool { return math.IsNaN(f.Value) })
+}
+
 func (r *Row) fields(rmse bool) []string {
 	f := append([]string{strconv.Itoa(r.Cell)}, r.Values...)
 	for _, x := range []float64{r.Accuracy.Mean, r.Accuracy.Min, r.Accuracy.Max, r.Loss, r.Consensus,

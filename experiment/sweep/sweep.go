@@ -3,6 +3,7 @@
 package sweep
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -69,8 +70,9 @@ func (s *Sweep) check() error {
 //	topology.graph = ["ring", "complete"]
 //	seed = [1, 2, 3]
 //
-// Cells are all combinations of values, keys in alphabetical order with the seed last,
-// the last one fastest. set changes keys as for Read; axes are further "key=a,b,c", in
+// Cells are all combinations of values, keys in alphabetical order with the seed and the
+// fold last, the last one fastest. A file with [evaluate] folds and no fold is run for
+// every fold. set changes keys as for Read; axes are further "key=a,b,c", in
 // place of those of the file with the same key.
 func Read(path string, set, axes []string) (*Sweep, error) {
 	b, err := os.ReadFile(path)
@@ -103,18 +105,16 @@ func Parse(file string, b []byte, set, axes []string) (*Sweep, error) {
 		}
 		lists[runfile.FirstSpelling(key)] = strings.Split(list, ",")
 	}
+	if err := addFolds(file, b, set, lists); err != nil {
+		return nil, err
+	}
 	if len(lists) == 0 {
 		return nil, doc.Locate("", config.Bad(experiment.SweepSection, "nothing to vary",
-			"a section [sweep] with lists of values, or --sweep key=a,b"))
+			"a section [sweep] with lists of values, --sweep key=a,b, or evaluate.folds"))
 	}
 	keys := slices.SortedFunc(maps.Keys(lists), func(a, b string) int {
-		if (a == "seed") != (b == "seed") {
-			if a == "seed" {
-				return 1
-			}
-			return -1
-		}
-		return strings.Compare(a, b)
+		return cmp.Or(cmp.Compare(slices.Index(lastAxes, a), slices.Index(lastAxes, b)),
+			strings.Compare(a, b))
 	})
 	s := &Sweep{file: file, base: b, set: set, Axes: keys, cells: []Cell{{}}}
 	for _, k := range keys {
