@@ -304,6 +304,11 @@ func (e builder) buildTests() error {
 	if l := e.File.Evaluate.Limit; l > 0 {
 		limit = min(limit, l)
 	}
+	train := e.Task.Split.Train
+	if e.File.Evaluate.Figures && !metric.Figured(e.Task.Model, train.Classes, train.Targets) {
+		return e.File.At("evaluate", config.Bad("figures", true,
+			"false with model "+e.File.Model.Name+", which neither classifies nor predicts one target"))
+	}
 	if limit == 0 {
 		return e.File.At("data", config.Bad("dataset", e.File.Data.Dataset, "a data set with test records"))
 	}

@@ -72,7 +72,7 @@ func (e builder) takeFold() error {
 	}
 	if s.GroundTruth.Rows > 0 || s.Vectors.Rows > 0 {
 		return config.Bad("folds", p.Folds, "0 with data set "+e.File.Data.Dataset+
-			", whose test records belong to its agents")
+			", which belongs to its agents, or whose hidden vector each seed draws anew")
 	}
 	all := s.Pool()
 	var rows [2][]int32

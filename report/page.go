@@ -33,6 +33,9 @@ func buildReport(engine string, runs []*run) (Page, []plot.Drawing, error) {
 			count(len(groups), "setting"))
 		p.Summary = summaryTable(groups)
 	}
+	if s, ok := qualitySection(groups); ok {
+		p.Sections = append(p.Sections, s)
+	}
 	graphs, err := graphsOf(groups)
 	if err != nil {
 		return p, nil, err

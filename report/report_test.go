@@ -20,9 +20,9 @@ func small(t *testing.T, seed uint64, config string, accuracy, epsilon float64) 
 		t.Fatal(err)
 	}
 	s := rundir.Summary{Name: "small", Seed: seed, Agents: 2, Rounds: 1, Engine: "3", RunHash: config,
-		Accuracy: &rundir.Stats{Mean: accuracy, Min: accuracy, Max: accuracy},
-		Privacy:  []rundir.PrivacyLine{{Epsilon: rundir.NewBounds(0, epsilon), Delta: 1e-5}},
-		Notes:    []string{"noise is simulated"}}
+		Quality: rundir.Quality{Accuracy: &rundir.Stats{Mean: accuracy, Min: accuracy, Max: accuracy}},
+		Privacy: []rundir.PrivacyLine{{Epsilon: rundir.NewBounds(0, epsilon), Delta: 1e-5}},
+		Notes:   []string{"noise is simulated"}}
 	return &rundir.Run{
 		Dir:     "runs/small",
 		Command: rundir.Again("runs/small/config.toml"),

@@ -38,6 +38,9 @@ func (r *Training) finish() (*Result, error) {
 	}
 	s := r.summarize()
 	s.Score = score
+	if s.Figures, err = r.figures(); err != nil {
+		return nil, err
+	}
 	if s.Network, err = forecast.Network(r.e); err != nil {
 		return nil, err
 	}

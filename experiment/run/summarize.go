@@ -19,7 +19,8 @@ func (r *Training) summarize() rundir.Summary {
 		Model:      e.File.Model.Name,
 		Parameters: e.Task.Model.Dim(), Agents: e.File.Topology.Agents, Rounds: e.File.Steps,
 		Seed: e.File.Run.Seed,
-		Loss: jsonfloat.Float(last.Loss.Mean), ConsensusDistance: jsonfloat.Float(last.Consensus),
+		Quality: rundir.Quality{Loss: jsonfloat.Float(last.Loss.Mean),
+			ConsensusDistance: jsonfloat.Float(last.Consensus)},
 		Privacy: r.privacyLines(), Noise: "simulated", Links: r.world.Sim.Stats(),
 		ConfigDigest: e.Digest(), Engine: experiment.EngineVersion, Arithmetic: e.Arithmetic(),
 		Notes: r.e.Remarks(r.world.Sim.Stats()),
@@ -57,6 +58,18 @@ func (r *Training) summarize() rundir.Summary {
 	s.Split = r.world.watch.split(s.Agents, r.opt.Workers, time.Since(r.began))
 	s.SecondsPerRound = s.Seconds / float64(s.Rounds)
 	return s
+}
+
+// figures are those of final models, nil where nobody asks for them.
+func (r *Training) figures() (*rundir.Figures, error) {
+	if !r.e.File.Evaluate.Figures {
+		return nil, nil
+	}
+	scene, err := r.world.Scene(r.opt.Workers)
+	if err != nil {
+		return nil, err
+	}
+	return scene.Figures()
 }
 
 // privacyLines lists agents, above manyAgents in groups of equal figures.

@@ -194,7 +194,7 @@ func TestRanges(t *testing.T) {
 
 func TestTableSaysWhatTheFiguresAre(t *testing.T) {
 	s := rundir.Summary{Name: "n", Pacing: "tokens", Tokens: 2, Rounds: 7, ClaimedEpsilon: 3, BytesSent: 1500,
-		Accuracy: &rundir.Stats{Mean: .5, Max: 1}, Notes: []string{"mind"},
+		Quality: rundir.Quality{Accuracy: &rundir.Stats{Mean: .5, Max: 1}}, Notes: []string{"mind"},
 		Privacy: []rundir.PrivacyLine{{Epsilon: rundir.NewBounds(1, 2)},
 			{Epsilon: rundir.NewBounds(0, math.Inf(1))}}}
 	var b bytes.Buffer

@@ -138,19 +138,9 @@ type Summary struct {
 	// "wakes", "pairs" or "tokens" for algorithms without rounds
 	Pacing string `json:"pacing,omitempty"`
 	// that carry the models: figures over agents are over them
-	Tokens   int             `json:"tokens,omitempty"`
-	Seed     uint64          `json:"seed"`
-	Accuracy *Stats          `json:"accuracy,omitempty"` // absent for regression
-	Loss     jsonfloat.Float `json:"loss"`               // mean over agents, test records
-	// of the agents' root mean squared errors, where asked for
-	RMSE *Stats `json:"rmse,omitempty"`
-	// distances from the hidden vector of generated data, where asked for
-	Estimation        *Estimation     `json:"estimation_rmse,omitempty"`
-	ConsensusDistance jsonfloat.Float `json:"consensus_distance"`
-	// of the metrics that [evaluate] metrics names
-	Metrics map[string]Stats `json:"metrics,omitempty"`
-	// noisy accuracy or mean loss of held-out records, charged
-	Score *jsonfloat.Float `json:"score,omitempty"`
+	Tokens int    `json:"tokens,omitempty"`
+	Seed   uint64 `json:"seed"`
+	Quality
 	// how hyper-parameters were found, and what that cost
 	Tuned   string        `json:"tuned,omitempty"`
 	Privacy []PrivacyLine `json:"privacy"`

@@ -109,6 +109,9 @@ func (s *Summary) writeQuality(t textTable) {
 	if s.Score != nil {
 		t.row("score", "%.4f, noisy, of held-out records", float64(*s.Score))
 	}
+	if s.Figures != nil {
+		s.Figures.write(t)
+	}
 	if s.Adversaries != "" {
 		t.row("adversaries", "%s", s.Adversaries)
 	}

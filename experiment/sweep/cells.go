@@ -19,8 +19,8 @@ type Row struct {
 	Cell   int
 	Values []string // of the axes, in their order
 
-	Accuracy           rundir.Stats // over agents; NaN for a regression
-	Loss, Consensus    float64
+	Accuracy rundir.Stats // over agents; NaN for a regression
+	Tested
 	RMSE               float64 // mean over agents, of runs that are asked for it; NaN for others
 	EpsilonLower       float64 // of the agent that spent most
 	EpsilonUpper       float64
@@ -33,32 +33,56 @@ type Row struct {
 	RunHash            string
 }
 
-// cellColumns follow the axes in cells.csv. The root mean squared error comes last, in
-// the cells of runs that are asked for it.
+// cellColumns follow the axes in cells.csv. What runs are asked for comes last: the root
+// mean squared error, and the figures of [evaluate] figures.
 var cellColumns = []string{"accuracy", "accuracy_min", "accuracy_max", "loss", "consensus_distance",
 	"epsilon_lower", "epsilon_upper",
 	"delta", "noise_multiplier", "charges", "bytes_sent", "config_digest", "engine", "arithmetic", "run_hash"}
 
+// Tested is what the models of a cell are on test records, in the mean over agents.
+type Tested struct {
+	Loss, Consensus float64
+	Figures         []Figure // of runs that are asked for them; NaN: undefined
+}
+
+// asked is what runs are asked for beside what all have.
+type asked struct {
+	rmse    bool
+	figures []string
+}
+
+// figureColumn begins the name of the column of a figure.
+const figureColumn = "figure."
+
 // cellHeader is the first line of a cells file.
-func cellHeader(axes []string, rmse bool) []string {
+func cellHeader(axes []string, more asked) []string {
 	h := append(append([]string{"cell"}, axes...), cellColumns...)
-	if rmse {
+	if more.rmse {
 		h = append(h, rundir.RMSE)
+	}
+	for _, name := range more.figures {
+		h = append(h, figureColumn+name)
 	}
 	return h
 }
 
-// axesOf returns the axes of a cells file by its first line, and whether it has the root
-// mean squared error; nil for another file.
-func axesOf(header []string) (axes []string, rmse bool) {
-	n := len(header) - len(cellColumns)
-	if n > 1 && header[len(header)-1] == rundir.RMSE {
-		n, rmse = n-1, true
+// axesOf returns the axes of a cells file by its first line, and what its runs were asked
+// for; nil for another file.
+func axesOf(header []string) (axes []string, more asked) {
+	n := len(header)
+	for n > 0 && strings.HasPrefix(header[n-1], figureColumn) {
+		n--
 	}
-	if n < 1 || !slices.Equal(header, cellHeader(header[1:n], rmse)) {
-		return nil, false
+	for _, column := range header[n:] {
+		more.figures = append(more.figures, strings.TrimPrefix(column, figureColumn))
 	}
-	return header[1:n:n], rmse
+	if n > 0 && header[n-1] == rundir.RMSE {
+		n, more.rmse = n-1, true
+	}
+	if n -= len(cellColumns); n < 1 || !slices.Equal(header, cellHeader(header[1:n], more)) {
+		return nil, asked{}
+	}
+	return header[1:n:n], more
 }
 
 func newRow(cell int, values []string, s *rundir.Summary) Row {
@@ -67,8 +91,7 @@ func newRow(cell int, values []string, s *rundir.Summary) Row {
 		Cell:         cell,
 		Values:       values,
 		Accuracy:     rundir.Stats{Mean: nan, Min: nan, Max: nan},
-		Loss:         float64(s.Loss),
-		Consensus:    float64(s.ConsensusDistance),
+		Tested:       Tested{Loss: float64(s.Loss), Consensus: float64(s.ConsensusDistance)},
 		RMSE:         nan,
 		Delta:        s.Privacy[0].Delta,
 		Noise:        float64(s.Privacy[0].Noise),
@@ -85,6 +108,15 @@ func newRow(cell int, values []string, s *rundir.Summary) Row {
 	if s.RMSE != nil {
 		r.RMSE = s.RMSE.Mean
 	}
+	if s.Figures != nil {
+		for _, l := range s.Figures.Lines {
+			f := Figure{l.Name, nan}
+			if l.Over != nil {
+				f.Value = l.Over.Mean
+			}
+			r.Figures = append(r.Figures, f)
+		}
+	}
 	r.EpsilonLower, r.EpsilonUpper = s.Worst()
 	return r
 }
@@ -98,10 +130,26 @@ type Figure struct {
 // Quality is how good the models of the cell are, by means over agents.
 func (r *Row) Quality() []Figure {
 	all := []Figure{{"accuracy", r.Accuracy.Mean}, {"loss", r.Loss}, {rundir.RMSE, r.RMSE}}
+	for _, f := range r.Figures {
+		said := func(b Figure) bool { return b.Name == f.Name && !math.IsNaN(b.Value) }
+		if !slices.ContainsFunc(all[:3], said) {
+			all = append(all, f)
+		}
+	}
 	return slices.DeleteFunc(all, func(f Figure) bool { return math.IsNaN(f.Value) })
 }
 
-func (r *Row) fields(rmse bool) []string {
+// figure is the value of a figure by name, NaN where there is none.
+func (r *Row) figure(name string) float64 {
+	for _, f := range r.Figures {
+		if f.Name == name {
+			return f.Value
+		}
+	}
+	return math.NaN()
+}
+
+func (r *Row) fields(more asked) []string {
 	f := append([]string{strconv.Itoa(r.Cell)}, r.Values...)
 	for _, x := range []float64{r.Accuracy.Mean, r.Accuracy.Min, r.Accuracy.Max, r.Loss, r.Consensus,
 		r.EpsilonLower, r.EpsilonUpper, r.Delta, r.Noise} {
@@ -109,14 +157,17 @@ func (r *Row) fields(rmse bool) []string {
 	}
 	f = append(f, strconv.FormatUint(r.Charges, 10), strconv.FormatUint(r.BytesSent, 10), r.ConfigDigest,
 		r.Engine, r.Arithmetic, r.RunHash)
-	if rmse {
+	if more.rmse {
 		f = append(f, strconv.FormatFloat(r.RMSE, 'g', -1, 64))
+	}
+	for _, name := range more.figures {
+		f = append(f, strconv.FormatFloat(r.figure(name), 'g', -1, 64))
 	}
 	return f
 }
 
 // parseCell reads what fields writes.
-func parseCell(f []string, axes int) (Row, error) {
+func parseCell(f []string, axes int, more asked) (Row, error) {
 	r := Row{RMSE: math.NaN()}
 	var err error
 	if r.Cell, err = strconv.Atoi(f[0]); err != nil || r.Cell < 0 {
@@ -136,22 +187,31 @@ func parseCell(f []string, axes int) (Row, error) {
 		}
 	}
 	r.ConfigDigest, r.Engine, r.Arithmetic, r.RunHash = f[11], f[12], f[13], f[14]
-	if len(f) > len(cellColumns) {
-		if r.RMSE, err = strconv.ParseFloat(f[15], 64); err != nil {
-			return r, config.Bad(rundir.RMSE, f[15], "a number")
+	f = f[len(cellColumns)-1:]
+	if more.rmse {
+		f = f[1:]
+		if r.RMSE, err = strconv.ParseFloat(f[0], 64); err != nil {
+			return r, config.Bad(rundir.RMSE, f[0], "a number")
 		}
+	}
+	for k, name := range more.figures {
+		v, err := strconv.ParseFloat(f[k+1], 64)
+		if err != nil {
+			return r, config.Bad(figureColumn+name, f[k+1], "a number")
+		}
+		r.Figures = append(r.Figures, Figure{name, v})
 	}
 	return r, nil
 }
 
 // cellCodec is how the cells of a sweep with this header are written.
 func cellCodec(header []string) rowfile.Codec[Row] {
-	axes, rmse := axesOf(header)
+	axes, more := axesOf(header)
 	return rowfile.Codec[Row]{
 		Header:  header,
 		Key:     func(r Row) string { return strconv.Itoa(r.Cell) },
-		Encode:  func(r Row) []string { return r.fields(rmse) },
-		Decode:  func(f []string) (Row, error) { return parseCell(f, len(axes)) },
+		Encode:  func(r Row) []string { return r.fields(more) },
+		Decode:  func(f []string) (Row, error) { return parseCell(f, len(axes), more) },
 		Compare: func(a, b Row) int { return a.Cell - b.Cell },
 		Row:     "cell",
 		Table:   "sweep",
@@ -207,7 +267,7 @@ func cellsName(shard, shards int) string {
 
 // openCells reads what earlier processes have finished and opens the file for more.
 func openCells(dir string, s *Sweep, shard, shards int) (*rowfile.Table[Row], error) {
-	return rowfile.Open(filepath.Join(dir, cellsName(shard, shards)), cellCodec(cellHeader(s.Axes, s.rmse)))
+	return rowfile.Open(filepath.Join(dir, cellsName(shard, shards)), cellCodec(cellHeader(s.Axes, s.more)))
 }
 
 // hasCell reports whether a row of this configuration, engine and arithmetic is there. A

@@ -12,6 +12,7 @@ import (
 	"sotto/config"
 	"sotto/data"
 	"sotto/experiment"
+	"sotto/experiment/metric"
 	"sotto/experiment/run"
 	"sotto/experiment/rundir"
 	"sotto/internal/parallel"
@@ -97,6 +98,9 @@ func (s *Sweep) Run(ctx context.Context, opt Options) (*Result, error) {
 	first, err := w.build(opt.Shard % s.Cells()) // bad settings fail before anything is written
 	if err != nil {
 		return nil, err
+	}
+	if first.File.Evaluate.Figures {
+		s.more.figures = metric.FigureNames(first.Task.Classifies())
 	}
 	w.dir = filepath.Join(opt.Out, first.File.Run.Name+"-sweep-"+s.digest()[:8])
 	if opt.Dir != "" {

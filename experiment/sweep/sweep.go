@@ -35,7 +35,7 @@ type Sweep struct {
 	set   []string
 	Axes  []string // names of what Values hold
 	cells []Cell
-	rmse  bool // their rows have the root mean squared error
+	more  asked // what their rows have beside what all have
 }
 
 // New returns a sweep over the given cells, each with one value for every axis. file
@@ -58,7 +58,7 @@ func New(file string, base []byte, axes []string, cells []Cell) (*Sweep, error) 
 func (s *Sweep) check() error {
 	f, err := s.Cell(0)
 	if err == nil {
-		s.rmse = f.Evaluate.RMSE
+		s.more.rmse = f.Evaluate.RMSE
 	}
 	return err
 }

@@ -256,9 +256,10 @@ func FuzzDecodeCells(f *testing.F) {
 		Arithmetic:   "fma",
 		RunHash:      "h",
 	}
-	header := cellHeader([]string{"topology.graph"}, false)
+	header := cellHeader([]string{"topology.graph"}, asked{})
 	f.Add(rowfile.Encode([]Row{row, row}, cellCodec(header)))
-	f.Add(rowfile.Encode([]Row{row}, cellCodec(cellHeader([]string{"seed"}, true))))
+	f.Add(rowfile.Encode([]Row{row}, cellCodec(cellHeader([]string{"seed"},
+		asked{rmse: true, figures: []string{"auroc"}}))))
 	f.Add([]byte("cell\n"))
 	f.Add([]byte("cell,a\n\"\n"))
 	path := filepath.Join(f.TempDir(), "cells.csv")
@@ -303,7 +304,7 @@ func TestReadCells(t *testing.T) {
 		t.Fatalf("axes %v, %d rows, %d times of %d cells (%v)", axes, len(rows), len(seconds), s.Cells(), err)
 	}
 	for i := range rows {
-		if !slices.Equal(rows[i].fields(true), res.Rows[i].fields(true)) {
+		if !slices.Equal(rows[i].fields(asked{rmse: true}), res.Rows[i].fields(asked{rmse: true})) {
 			t.Errorf("cell %d is read as %v", i, rows[i])
 		}
 	}
@@ -315,7 +316,7 @@ func TestReadCells(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = f.WriteString(strings.Join(later.fields(false), ",") + "\n")
+	_, err = f.WriteString(strings.Join(later.fields(asked{}), ",") + "\n")
 	if err != nil || f.Close() != nil {
 		t.Fatal(err)
 	}
