@@ -341,7 +341,7 @@ func (e builder) buildTests() error {
 	for _, i := range e.Task.Tested {
 		if len(rows[i]) == 0 {
 			return e.File.At("evaluate",
-				config.Bad("on", "own", fmt.Sprintf("all: agent %d has no test records", i)))
+				config.Bad("on", "own", "all: agent "+agentNamed(e.Experiment, i)+" has no test records"))
 		}
 		e.Task.Tests[i] = oracle.BatchOf(test.Select(rows[i]))
 	}

@@ -46,8 +46,8 @@ func (e builder) holdOut() error {
 		}
 		if len(part) > 0 && len(rest) == 0 && !e.File.Data.AllowEmpty {
 			return config.Bad("validation", share,
-				fmt.Sprintf("a share that leaves records for training: agent %d has %d records", i,
-					len(part)))
+				fmt.Sprintf("a share that leaves records for training: agent %s has %d records",
+					agentNamed(e.Experiment, i), len(part)))
 		}
 		e.Task.Parts[i] = rest
 		all = append(all, e.Task.HeldOut[i]...)

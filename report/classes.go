@@ -52,14 +52,14 @@ func (s *group) classAccuracy() [][]float64 {
 }
 
 // heatMap draws values by agent and class.
-func heatMap(name, title, caption string, values [][]float64, signed bool) plot.HeatMap {
+func (s *group) heatMap(name, caption string, values [][]float64, signed bool) plot.HeatMap {
 	if len(values) > mostRows {
 		values = values[:mostRows]
 		caption += fmt.Sprintf(" The first %d agents are shown.", mostRows)
 	}
 	h := plot.HeatMap{
 		Name:    name,
-		Title:   title,
+		Title:   s.label,
 		XLabel:  "class",
 		YLabel:  "agent",
 		Caption: caption,
@@ -67,10 +67,10 @@ func heatMap(name, title, caption string, values [][]float64, signed bool) plot.
 		Signed:  signed,
 	}
 	for c := range values[0] {
-		h.Columns = append(h.Columns, strconv.Itoa(c))
+		h.Columns = append(h.Columns, s.className(c))
 	}
 	for i := range values {
-		h.Rows = append(h.Rows, strconv.Itoa(i))
+		h.Rows = append(h.Rows, s.agentName(i))
 	}
 	return h
 }
@@ -84,8 +84,7 @@ func classMaps(groups []*group) []plot.Drawing {
 			if len(s.runs) > 1 {
 				caption += overRuns(groups, fmt.Sprintf(", mean of %d seeds", len(s.runs)))
 			}
-			out = append(out, heatMap(numbered("classes", k, len(groups)), s.label, caption+".", acc,
-				false))
+			out = append(out, s.heatMap(numbered("classes", k, len(groups)), caption+".", acc, false))
 		}
 	}
 	return out
@@ -113,10 +112,10 @@ func lossMaps(groups []*group) (maps []plot.Drawing, worst plot.Table) {
 		if len(loss) == 0 {
 			continue
 		}
-		maps = append(maps, heatMap(numbered("privacy-loss", k, len(groups)), s.label,
+		maps = append(maps, s.heatMap(numbered("privacy-loss", k, len(groups)),
 			fmt.Sprintf("Accuracy lost to privacy, in points: accuracy of “%s” less that of this setting.",
 				b.label), loss, true))
-		worst.Rows = append(worst.Rows, append([]string{s.label, b.label}, worstLoss(loss)...))
+		worst.Rows = append(worst.Rows, append([]string{s.label, b.label}, s.worstLoss(loss)...))
 	}
 	return maps, worst
 }
@@ -138,7 +137,7 @@ func difference(a, b [][]float64) [][]float64 {
 
 // worstLoss names the class and the agent that lose most on average, and the pair of
 // both.
-func worstLoss(loss [][]float64) []string {
+func (s *group) worstLoss(loss [][]float64) []string {
 	var (
 		byAgent   = make([][]float64, len(loss))
 		byClass   = make([][]float64, len(loss[0]))
@@ -159,8 +158,8 @@ func worstLoss(loss [][]float64) []string {
 	class, classLoss := highestMean(byClass)
 	agent, agentLoss := highestMean(byAgent)
 	points := func(x float64) string { return strconv.FormatFloat(100*x, 'f', 1, 64) }
-	return []string{strconv.Itoa(class), points(classLoss), strconv.Itoa(agent), points(agentLoss),
-		fmt.Sprintf("class %d at agent %d", what, who), points(most)}
+	return []string{s.className(class), points(classLoss), s.agentName(agent), points(agentLoss),
+		fmt.Sprintf("class %s at agent %s", s.className(what), s.agentName(who)), points(most)}
 }
 
 // highestMean returns the first list with the highest mean; empty lists have none.

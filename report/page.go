@@ -226,6 +226,7 @@ func graphsOf(groups []*group) ([]plot.Drawing, error) {
 			}
 			g.Caption += fmt.Sprintf(" Spectral gap %.4f, normalized Fiedler value %.4f.",
 				float64(r.Summary.Topology.SpectralGap), float64(r.Summary.Topology.Fiedler))
+			g.Caption += r.legend()
 			out = append(out, g)
 		}
 	}

@@ -343,14 +343,14 @@ func (s *group) budgetRows() [][]string {
 				break
 			}
 			rows = append(rows, append([]string{s.label, strconv.FormatUint(r.Summary.Seed, 10)},
-				budgetRow(of[k])...))
+				budgetRow(of[k], &r.Summary.Names)...))
 		}
 	}
 	return rows
 }
 
 // budgetRow is the line of agents with equal budgets and charges.
-func budgetRow(lines []rundir.PrivacyLine) []string {
+func budgetRow(lines []rundir.PrivacyLine, names *rundir.Names) []string {
 	var ids []int
 	var records []float64
 	for _, p := range lines {
@@ -371,6 +371,6 @@ func budgetRow(lines []rundir.PrivacyLine) []string {
 	if up := float64(p.Epsilon.Upper); !math.IsInf(up, 1) {
 		rest = rundir.FormatEpsilon(max(0, float64(p.Target)-up))
 	}
-	return []string{agents, count, rundir.FormatEpsilon(float64(p.Target)),
+	return []string{names.List(agents), count, rundir.FormatEpsilon(float64(p.Target)),
 		rundir.FormatEpsilon(float64(p.Epsilon.Upper)), rest, strconv.FormatUint(p.Charges, 10)}
 }

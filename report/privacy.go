@@ -24,9 +24,10 @@ func privacySection(groups []*group) Section {
 			}
 			for _, p := range distinctLines(r.Summary.Privacy, isSingle(groups)) {
 				lower, upper := p.bounds()
-				t.Rows = append(t.Rows, []string{s.label, strconv.FormatUint(r.Summary.Seed, 10), p.agents(),
-					upper, lower, number(p.Delta), p.Adjacency, p.Unit, p.Accountant, r.Summary.Noise,
-					rangeText(p.noise), rangeText(p.rate), strconv.FormatUint(p.Charges, 10), claimed})
+				t.Rows = append(t.Rows, []string{s.label, strconv.FormatUint(r.Summary.Seed, 10),
+					p.agents(&r.Summary.Names), upper, lower, number(p.Delta), p.Adjacency, p.Unit,
+					p.Accountant, r.Summary.Noise, rangeText(p.noise), rangeText(p.rate),
+					strconv.FormatUint(p.Charges, 10), claimed})
 			}
 		}
 	}
@@ -73,11 +74,11 @@ func (r *privacyRow) bounds() (lower, upper string) {
 	return rundir.FormatEpsilon(float64(r.Epsilon.Lower)), rundir.FormatEpsilon(float64(r.Epsilon.Upper))
 }
 
-func (r *privacyRow) agents() string {
+func (r *privacyRow) agents(names *rundir.Names) string {
 	if r.Group != "" {
-		return r.Group
+		return names.List(r.Group)
 	}
-	return rundir.Ranges(r.members)
+	return names.List(rundir.Ranges(r.members))
 }
 
 // rangeText prints the lowest and the highest value, once where they are the same.
@@ -126,8 +127,9 @@ func againSection(groups []*group) Section {
 	}
 	if single {
 		t := plot.Table{Header: []string{"ledger of agents", "records", "head"}}
+		names := &groups[0].runs[0].Summary.Names
 		for _, l := range groups[0].runs[0].Ledgers {
-			t.Rows = append(t.Rows, []string{l.Agents, strconv.Itoa(l.Records), l.Head})
+			t.Rows = append(t.Rows, []string{names.List(l.Agents), strconv.Itoa(l.Records), l.Head})
 		}
 		out.Tables = append(out.Tables, t)
 	}

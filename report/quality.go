@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"sotto/experiment/rundir"
@@ -44,7 +43,7 @@ func qualitySection(groups []*group) (Section, bool) {
 	}
 	sec.Tables = append(sec.Tables, t)
 	text := "Of final models on test records. The baseline knows " + strings.Join(of, ", or ") +
-		". Figures of two classes are about the second one."
+		". " + aboutClass(groups)
 	if isSingle(groups) {
 		r := groups[0].runs[0]
 		if level := r.Summary.Figures.Level; level > 0 {
@@ -57,6 +56,14 @@ func qualitySection(groups []*group) (Section, bool) {
 	}
 	sec.Text = []string{text}
 	return sec, true
+}
+
+// aboutClass says which class figures of two are about.
+func aboutClass(groups []*group) string {
+	if len(groups) == 1 && len(groups[0].runs[0].Summary.Names.Classes) == 2 {
+		return "Sensitivity, precision and the areas are about class " + groups[0].className(1) + "."
+	}
+	return "Figures of two classes are about the second one."
 }
 
 // figureRow is figure n of the runs of one setting.
@@ -95,7 +102,7 @@ func detailTables(r *run) []plot.Table {
 		t := plot.Table{Header: []string{"agent"}}
 		rows := make([][]string, n)
 		for i := range rows {
-			rows[i] = []string{strconv.Itoa(i)}
+			rows[i] = []string{r.agentName(i)}
 		}
 		for _, l := range f.Lines {
 			t.Header = append(t.Header, strings.ReplaceAll(l.Name, "_", " "))
@@ -113,7 +120,7 @@ func detailTables(r *run) []plot.Table {
 	if len(f.Confusion) > 0 {
 		var classes []string
 		for c := range f.Confusion {
-			classes = append(classes, strconv.Itoa(c))
+			classes = append(classes, r.Summary.Names.Class(c))
 		}
 		tables = append(tables, confusionTable(classes, f.Confusion))
 	}

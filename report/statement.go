@@ -17,6 +17,10 @@ func Statement(engine, dir string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	names, err := rundir.ReadNames(dir)
+	if err != nil {
+		return nil, err
+	}
 	p := Page{Title: "Privacy statement", Produced: "Made by sotto, engine " + engine + "."}
 	for i := range stated {
 		s := &stated[i]
@@ -25,7 +29,7 @@ func Statement(engine, dir string) ([]byte, error) {
 			continue
 		}
 		var clauses []rundir.Clause
-		title := "Agents " + s.Agents
+		title := "Agents " + names.List(s.Agents)
 		if rundir.IsNode(dir) {
 			n, err := rundir.ReadNode(dir)
 			if err != nil {
@@ -70,5 +74,5 @@ func guaranteeSection(s *rundir.Summary) Section {
 	g := rundir.Guarantee{Unit: p.Unit, Adjacency: p.Adjacency, Epsilon: p.Epsilon, Delta: p.Delta,
 		Simulated: s.Noise == "simulated"}
 	return Section{Title: "What the guarantee means", Tables: []plot.Table{clauseTable(g.Explain())},
-		Text: []string{fmt.Sprintf("For agent %d, which has spent most.", p.Agent)}}
+		Text: []string{fmt.Sprintf("For agent %s, which has spent most.", s.Names.Agent(p.Agent))}}
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -183,8 +184,8 @@ func writeOutlooks(w io.Writer, agents []forecast.Agent) error {
 		if o.Charges < o.Queries {
 			charges += fmt.Sprintf(" of %d", o.Queries)
 		}
-		fmt.Fprintf(t, "%d\t%s\t%.4g\t%.4g\t%.4g\t%.3g\t%s\t%s\t%s\t\n", o.Agent, records, o.Batch, o.Rate,
-			float64(o.Noise),
+		fmt.Fprintf(t, "%s\t%s\t%.4g\t%.4g\t%.4g\t%.3g\t%s\t%s\t%s\t\n",
+			cmp.Or(o.Name, strconv.Itoa(o.Agent)), records, o.Batch, o.Rate, float64(o.Noise),
 			float64(o.NoiseToSignal), charges, rundir.FormatFine(float64(o.First.Upper)),
 			rundir.FormatFine(float64(o.Total.Upper)))
 	}

@@ -14,7 +14,7 @@ import (
 // Agent is what one agent of a run will be asked and what that costs, before anything
 // is asked. All of it follows from the run file and public record counts.
 type Agent struct {
-	Agent   int             `json:"agent"`
+	Who
 	Records int             `json:"records,omitempty"` // for training; 0 where the count is private
 	Batch   float64         `json:"batch"`             // expected
 	Rate    float64         `json:"sample_rate"`
@@ -26,6 +26,12 @@ type Agent struct {
 	Charges       int             `json:"charges"` // that target_epsilon admits of them
 	First         rundir.Bounds   `json:"first"`   // epsilon of one charge
 	Total         rundir.Bounds   `json:"epsilon"` // of all charges
+}
+
+// Who is an agent by number and, where its owner has one, by name.
+type Who struct {
+	Agent int    `json:"agent"`
+	Name  string `json:"name,omitempty"`
 }
 
 // Forecast is what a simulation will do and cost.
@@ -81,7 +87,7 @@ func Of(e *experiment.Experiment) (Forecast, error) {
 		rate, batch, noise float64
 		charges            int
 	}
-	seen := map[kind]Agent{}
+	seen, names := map[kind]Agent{}, experiment.NamesOf(e)
 	for i := range e.Plans {
 		pl := &e.Plans[i]
 		k := kind{pl.Public.SampleRate, pl.Public.ExpectedBatchSize, pl.Noise, pl.Charges()}
@@ -93,7 +99,9 @@ func Of(e *experiment.Experiment) (Forecast, error) {
 			}
 			seen[k] = o
 		}
-		o.Agent, o.Records = i, pl.Public.Records
+		if o.Agent, o.Records = i, pl.Public.Records; i < len(names.Agents) {
+			o.Name = names.Agents[i]
+		}
 		p.Agents = append(p.Agents, o)
 	}
 	if w := Warn(f, p.Agents); w != "" {
@@ -112,7 +120,7 @@ func OfAgent(e *experiment.Experiment, i int) (Agent, error) {
 		ratio *= spread
 	}
 	o := Agent{
-		Agent:         int(e.Seats.Self) + i,
+		Who:           Who{Agent: int(e.Seats.Self) + i},
 		Records:       p.Public.Records,
 		Batch:         p.Public.ExpectedBatchSize,
 		Rate:          p.Public.SampleRate,

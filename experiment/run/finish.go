@@ -67,6 +67,11 @@ func (r *Training) finish() (*Result, error) {
 		{rundir.PrivacyFile, r.encodeStatements},
 		{rundir.ManifestFile, func() ([]byte, error) { return rundir.Indent(r.manifest()) }},
 	}
+	if !s.Names.None() {
+		files = append(files, artifact{rundir.NamesFile, func() ([]byte, error) {
+			return rundir.Indent(s.Names)
+		}})
+	}
 	if r.e.File.Clock.Record {
 		files = append(files, artifact{rundir.WakesFile, r.encodeWakes})
 	}

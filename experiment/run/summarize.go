@@ -23,7 +23,7 @@ func (r *Training) summarize() rundir.Summary {
 			ConsensusDistance: jsonfloat.Float(last.Consensus)},
 		Privacy: r.privacyLines(), Noise: "simulated", Links: r.world.Sim.Stats(),
 		ConfigDigest: e.Digest(), Engine: experiment.EngineVersion, Arithmetic: e.Arithmetic(),
-		Notes: r.e.Remarks(r.world.Sim.Stats()),
+		Notes: r.e.Remarks(r.world.Sim.Stats()), Names: experiment.NamesOf(r.e),
 	}
 	if e.File.Evaluate.RMSE {
 		of := rundir.StatsIn(r.rows[len(r.rows)-1], rundir.RMSE)

@@ -68,6 +68,9 @@ func Read(dir string) (*Run, error) {
 	if r.Graph, err = ReadGraph(dir); err != nil {
 		return nil, err
 	}
+	if r.Summary.Names, err = ReadNames(dir); err != nil {
+		return nil, err
+	}
 	return r, r.readLedgers(filepath.Join(dir, filepath.FromSlash(LedgerFile)))
 }
 

@@ -168,6 +168,8 @@ type Summary struct {
 	// what a publication would claim: no guarantee
 	ClaimedEpsilon jsonfloat.Float `json:"claimed_epsilon,omitempty"`
 	Notes          []string        `json:"notes,omitempty"`
+	// Names are in a file of their own.
+	Names Names `json:"-"`
 }
 
 // Worst returns the epsilon of the agent that has spent most.

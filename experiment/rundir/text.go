@@ -60,7 +60,14 @@ func (s *Summary) WriteTable(w io.Writer) error {
 	t := textTable{tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)}
 	t.row("run", "%s", s.Name)
 	t.row("algorithm", "%s, %s with %d parameters on %s", s.Algorithm, s.Model, s.Parameters, s.Dataset)
-	t.row("agents", "%d", s.Agents)
+	agents := strconv.Itoa(s.Agents)
+	if n := s.Names.Agents; len(n) > 0 && len(n) <= mostNamed {
+		agents += ": " + strings.Join(n, ", ")
+	}
+	t.row("agents", "%s", agents)
+	if c := s.Names.Classes; len(c) > 0 && len(c) <= mostNamed {
+		t.row("classes", "%d: %s", len(c), strings.Join(c, ", "))
+	}
 	t.row("graph", "%s", s.Topology.Text())
 	words := s.words()
 	t.row(words.steps, "%s", words.count(s))

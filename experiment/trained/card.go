@@ -142,7 +142,7 @@ func (m *card) training() {
 	fmt.Fprintf(m, "\n## How it was trained\n\nModel %s of %d parameters, by algorithm %s in %d %s of %d "+
 		"owners without a server (engine %s). This card is of the model of agent %s.\n", text(f.Model.Name),
 		len(m.theta), text(f.Algorithm.Name), f.Steps, cmp.Or(f.Pace.Word, "rounds"), f.Topology.Agents,
-		experiment.EngineVersion, text(m.agent))
+		experiment.EngineVersion, text(m.names.List(m.agent)))
 }
 
 func (m *card) privacy() error {
@@ -163,7 +163,7 @@ func (m *card) privacy() error {
 	if rundir.Stands(filepath.Join(m.dir, rundir.SummaryFile)) {
 		all, err := rundir.Statements(m.dir)
 		for _, s := range all {
-			fmt.Fprintf(m, "- Agents %s: %s\n", s.Agents, text(s.Text))
+			fmt.Fprintf(m, "- Agents %s: %s\n", text(m.names.List(s.Agents)), text(s.Text))
 		}
 		return err
 	}

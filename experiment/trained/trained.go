@@ -47,6 +47,7 @@ type Model struct {
 	theta      tensor.Vec
 	shape      model.Shape
 	schema     *schema.Schema // nil: none
+	names      rundir.Names   // as the run left them
 	format     *data.Format   // nil: the data set reads no owner's files
 }
 
@@ -82,6 +83,9 @@ func Load(dir, agent string) (*Model, error) {
 			return nil, &config.Error{File: dir, Found: "parameters that are not finite",
 				Allowed: "a model whose training did not diverge"}
 		}
+	}
+	if m.names, err = rundir.ReadNames(dir); err != nil {
+		return nil, err
 	}
 	return m, m.readSchema()
 }
@@ -155,7 +159,7 @@ func (m *Model) Classes() []string {
 	}
 	names := make([]string, m.shape.Classes)
 	for k := range names {
-		names[k] = strconv.Itoa(k)
+		names[k] = m.names.Class(k)
 	}
 	return names
 }

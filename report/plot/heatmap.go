@@ -3,6 +3,7 @@ package plot
 import (
 	"math"
 	"strconv"
+	"unicode/utf8"
 
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
@@ -28,7 +29,7 @@ func (h HeatMap) About() string { return h.Caption }
 // cell is the size of one value; small ones have no number.
 func (h HeatMap) cell() (width, height vg.Length, numbered bool) {
 	if len(h.Columns) <= 12 && len(h.Rows) <= 40 {
-		return 1.15 * vg.Centimeter, .6 * vg.Centimeter, true
+		return max(1.15*vg.Centimeter, letters*vg.Length(longest(h.Columns))), .6 * vg.Centimeter, true
 	}
 	return max(.12*vg.Centimeter,
 			min(1.15*vg.Centimeter, 14*vg.Centimeter/vg.Length(max(1, len(h.Columns))))),
@@ -36,18 +37,45 @@ func (h HeatMap) cell() (width, height vg.Length, numbered bool) {
 }
 
 const (
-	heatLeft   = 1.9 * vg.Centimeter
+	leastLeft  = 1.9 * vg.Centimeter
 	heatTop    = 1.9 * vg.Centimeter
 	heatRight  = 0.5 * vg.Centimeter
 	heatBottom = 1.5 * vg.Centimeter // the scale of colours
 	heatLeast  = 11 * vg.Centimeter  // room for the title
+	letters    = .2 * vg.Centimeter  // width of a letter of a label
+	mostLetter = 24                  // that are drawn; a longer label ends with dots
 
 	seam = vg.Length(.3) // cells overlap by so much that the ground does not shine through
 )
 
+// left is the room for labels of rows.
+func (h HeatMap) left() vg.Length {
+	return max(leastLeft, letters*vg.Length(longest(h.Rows))+.5*vg.Centimeter)
+}
+
+// longest is the number of letters of the longest label as it is drawn; numbers are short
+// enough anywhere.
+func longest(labels []string) int {
+	most := 0
+	for _, l := range labels {
+		if _, err := strconv.Atoi(l); err != nil {
+			most = max(most, utf8.RuneCountInString(shortened(l)))
+		}
+	}
+	return most
+}
+
+// shortened is a label as it is drawn.
+func shortened(label string) string {
+	if r := []rune(label); len(r) > mostLetter {
+		return string(r[:mostLetter-1]) + "…"
+	}
+	return label
+}
+
 func (h HeatMap) size() (width, height vg.Length) {
 	w, t, _ := h.cell()
-	return max(heatLeast, heatLeft+w*vg.Length(len(h.Columns))+heatRight),
+	return max(heatLeast, h.left()+w*vg.Length(len(h.Columns))+heatRight),
 		heatTop + t*vg.Length(len(h.Rows)) + heatBottom
 }
 
@@ -80,25 +108,26 @@ func (h HeatMap) paint(dc draw.Canvas) error {
 	if h.Signed {
 		anchors = signed
 	}
-	left, top := dc.Min.X+heatLeft, dc.Max.Y-heatTop
+	left, top := dc.Min.X+h.left(), dc.Max.Y-heatTop
 	dc.FillText(textStyle(12, ink, text.XLeft, text.YTop),
 		vg.Point{X: dc.Min.X + .2*vg.Centimeter, Y: dc.Max.Y - .2*vg.Centimeter}, h.Title)
 	dc.FillText(textStyle(10, ink, text.XLeft, text.YBottom), vg.Point{X: left, Y: top + .6*vg.Centimeter},
 		h.XLabel)
 	dc.FillText(textStyle(10, ink, text.XRight, text.YBottom),
 		vg.Point{X: left - .2*vg.Centimeter, Y: top + .1*vg.Centimeter}, h.YLabel)
-	everyColumn, everyRow := stride(w, .6*vg.Centimeter), stride(t, .4*vg.Centimeter)
+	everyColumn := stride(w, max(.6*vg.Centimeter, letters*vg.Length(longest(h.Columns))))
+	everyRow := stride(t, .4*vg.Centimeter)
 	for j, name := range h.Columns {
 		if j%everyColumn == 0 {
 			dc.FillText(textStyle(9.5, ink, text.XCenter, text.YBottom),
-				vg.Point{X: left + w*(vg.Length(j)+.5), Y: top + .12*vg.Centimeter}, name)
+				vg.Point{X: left + w*(vg.Length(j)+.5), Y: top + .12*vg.Centimeter}, shortened(name))
 		}
 	}
 	for i, row := range h.Values {
 		y := top - t*vg.Length(i)
 		if i%everyRow == 0 {
 			dc.FillText(textStyle(9.5, ink, text.XRight, text.YCenter),
-				vg.Point{X: left - .2*vg.Centimeter, Y: y - t/2}, h.Rows[i])
+				vg.Point{X: left - .2*vg.Centimeter, Y: y - t/2}, shortened(h.Rows[i]))
 		}
 		for j, v := range row {
 			x := left + w*vg.Length(j)
@@ -117,7 +146,7 @@ func (h HeatMap) paint(dc draw.Canvas) error {
 // paintScale draws the colours and what they stand for along the lower edge.
 func (h HeatMap) paintScale(dc draw.Canvas, limit float64) {
 	const steps = 50
-	x, y, w := dc.Min.X+heatLeft, dc.Min.Y+.75*vg.Centimeter, 5*vg.Centimeter/steps
+	x, y, w := dc.Min.X+h.left(), dc.Min.Y+.75*vg.Centimeter, 5*vg.Centimeter/steps
 	anchors, low := viridis, 0.
 	if h.Signed {
 		anchors, low = signed, -limit

@@ -51,6 +51,10 @@ The ledger is verified first. With --out it writes a page to print and sign.`),
 }
 
 func sayStatements(w io.Writer, dir string, all []rundir.AgentStatement) error {
+	names, err := rundir.ReadNames(dir)
+	if err != nil {
+		return err
+	}
 	for i := range all {
 		who, s := "agents", &all[i].Statement
 		var clauses []rundir.Clause
@@ -64,7 +68,7 @@ func sayStatements(w io.Writer, dir string, all []rundir.AgentStatement) error {
 		if g, ok := rundir.GuaranteeOf(s); ok {
 			clauses = append(clauses, g.Explain()...)
 		}
-		fmt.Fprintf(w, "%s %s: %s\n", who, all[i].Agents, all[i].Text)
+		fmt.Fprintf(w, "%s %s: %s\n", who, names.List(all[i].Agents), all[i].Text)
 		for _, c := range clauses {
 			if _, err := fmt.Fprintf(w, "  %s: %s\n", c.Term, c.Text); err != nil {
 				return err

@@ -1,0 +1,69 @@
+package rundir_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sotto/experiment/rundir"
+)
+
+func TestNamesOfAgents(t *testing.T) {
+	n := rundir.Names{Agents: []string{"Basel", "", "Chur", "Davos"}, Classes: []string{"no", "yes"}}
+	for in, want := range map[string]string{"0-3": "Basel, 1, Chur, Davos", "3": "Davos",
+		"0,2-3": "Basel, Chur, Davos", "9": "9", "mean": "mean", "0-900": "0-900", "": ""} {
+		if got := n.List(in); got != want {
+			t.Errorf("List(%q) = %q, want %q", in, got, want)
+		}
+	}
+	if n.Agent(0) != "Basel" || n.Agent(1) != "1" || n.Agent(-1) != "-1" || n.Class(1) != "yes" ||
+		n.Class(2) != "2" {
+		t.Error(n.Agent(0), n.Agent(1), n.Agent(-1), n.Class(1), n.Class(2))
+	}
+	var none rundir.Names
+	if !none.None() || n.None() || none.List("0-3") != "0-3" || none.Class(4) != "4" {
+		t.Error("no names are not numbers")
+	}
+}
+
+func TestReadNames(t *testing.T) {
+	dir := t.TempDir()
+	if n, err := rundir.ReadNames(dir); err != nil || !n.None() {
+		t.Errorf("%v, %v of a run without names", n, err)
+	}
+	path := filepath.Join(dir, rundir.NamesFile)
+	if err := os.WriteFile(path, []byte(`{"agents":["A"],"classes":["x","y"]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := rundir.ReadNames(dir); err != nil || n.Agent(0) != "A" || n.Class(1) != "y" {
+		t.Errorf("%v, %v", n, err)
+	}
+	if err := os.WriteFile(path, []byte(`{`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := rundir.ReadNames(dir); err == nil || !strings.Contains(err.Error(), "names.json: found ") {
+		t.Error(err)
+	}
+}
+
+// Names stand beside the number of agents where they fit on a line.
+func TestTableNames(t *testing.T) {
+	s := rundir.Summary{Agents: 2, Privacy: make([]rundir.PrivacyLine, 1),
+		Names: rundir.Names{Agents: []string{"Basel", "Chur"}, Classes: []string{"no", "yes"}}}
+	var b bytes.Buffer
+	if err := s.WriteTable(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{" 2: Basel, Chur\n", " 2: no, yes\n"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("the table lacks %q:\n%s", want, b.String())
+		}
+	}
+	b.Reset()
+	s.Agents, s.Names = 30, rundir.Names{Agents: make([]string, 30)}
+	if err := s.WriteTable(&b); err != nil || strings.Contains(b.String(), " 30:") {
+		t.Errorf("%v:\n%s", err, b.String())
+	}
+}
