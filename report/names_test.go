@@ -8,6 +8,30 @@ import (
 	"sotto/report"
 )
 
+// A figure that some agents do not have says why, and the figures of each agent stand by
+// its name.
+func TestFiguresOnPage(t *testing.T) {
+	r := small(t, 1, "seed = 1\n", .5, 1)
+	value, base := .75, .5
+	r.Summary.Names = rundir.Names{Agents: []string{"Basel", "Chur"}, Classes: []string{"well", "ill"}}
+	r.Summary.Figures = &rundir.Figures{Tested: 2, Records: 8, BaselineOf: "nothing else",
+		Confusion: [][]int{{3, 1}, {0, 4}}, Lines: []rundir.FigureLine{{Name: "log_loss", Agents: 1,
+			Over: &rundir.Stats{Mean: value, Min: value, Max: value}, Baseline: &base,
+			Undefined: "all records have one class", ByAgent: []*float64{&value, nil}}}}
+	page, _, err := report.Make("3", []*rundir.Run{r})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"<td>log loss</td><td>0.7500, undefined at 1 agent: all records have one ",
+		"<td>Basel</td><td>0.7500</td>", "<td>Chur</td><td>undefined</td>",
+		"The baseline knows nothing else. ",
+		"<th>predicted ill</th>", "<td>well</td><td>3</td><td>1</td>", "are about class ill."} {
+		if !strings.Contains(string(page), want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+}
+
 // Pages and the values of their plots name owners and classes, and number them where a
 // run has no names; tokens have none.
 func TestNamesOnPages(t *testing.T) {

@@ -86,7 +86,12 @@ func figureRow(runs []*run, n int) []string {
 			interval = fmt.Sprintf("%.4f to %.4f", l.Interval[0], l.Interval[1])
 		}
 	}
-	return []string{strings.ReplaceAll(name, "_", " "), spreadText(mean, 1, 4), interval,
+	value := spreadText(mean, 1, 4)
+	if l := &runs[0].Summary.Figures.Lines[n]; len(runs) == 1 && l.Undefined != "" {
+		value = fmt.Sprintf("%s, undefined at %s: %s", value,
+			count(runs[0].Summary.Figures.Tested-l.Agents, "agent"), l.Undefined)
+	}
+	return []string{strings.ReplaceAll(name, "_", " "), value, interval,
 		spreadText(least, 1, 4), spreadText(most, 1, 4), spreadText(base, 1, 4)}
 }
 

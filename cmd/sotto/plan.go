@@ -155,7 +155,11 @@ func writePlan(w io.Writer, p *forecast.Forecast) error {
 	row("graph", "%s", p.Topology.Text())
 	row("cost", "epsilon at delta %g (%s, %s, accountant %s)", p.Delta, p.Adjacency, p.Unit, p.Accountant)
 	if p.Walk != nil {
-		row("network", "epsilon %s", p.Walk.Text())
+		var names rundir.Names
+		for _, a := range p.Agents {
+			names.Agents = append(names.Agents, a.Name)
+		}
+		row("network", "epsilon %s", p.Walk.Text(&names))
 		if p.Walk.Printed != nil {
 			row("comparison", "epsilon %s", p.Walk.Printed.Text())
 		}

@@ -28,6 +28,19 @@ func TestNamesOfAgents(t *testing.T) {
 	}
 }
 
+// Who learns most of whom is said by name.
+func TestNamesOfPairs(t *testing.T) {
+	n := rundir.Names{Agents: []string{"Basel", "Chur"}}
+	network, walk := rundir.NetworkFigures{Agent: 1}, rundir.WalkFigures{Agent: 0, Observer: 5}
+	for _, c := range [][2]string{{network.Text(&n), "agent Chur seen by Basel,"},
+		{network.Text(new(rundir.Names)), "agent 1 seen by 0,"},
+		{walk.Text(&n), "agent Basel seen by 5,"}} {
+		if !strings.Contains(c[0], c[1]) {
+			t.Errorf("%q lacks %q", c[0], c[1])
+		}
+	}
+}
+
 func TestReadNames(t *testing.T) {
 	dir := t.TempDir()
 	if n, err := rundir.ReadNames(dir); err != nil || !n.None() {

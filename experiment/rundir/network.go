@@ -68,19 +68,20 @@ type WalkReference struct {
 }
 
 // Text is what a person reads.
-func (n *NetworkFigures) Text() string {
-	return fmt.Sprintf("%s upper, against any one agent: the worst of all pairs, agent %d seen by %d, "+
-		"which learns %s of the local loss; mean %s (%s)", FormatEpsilon(float64(n.Epsilon.Upper)), n.Agent,
-		n.Observer,
+func (n *NetworkFigures) Text(names *Names) string {
+	return fmt.Sprintf("%s upper, against any one agent: the worst of all pairs, agent %s seen by %s, "+
+		"which learns %s of the local loss; mean %s (%s)", FormatEpsilon(float64(n.Epsilon.Upper)),
+		names.Agent(n.Agent), names.Agent(n.Observer),
 		strconv.FormatFloat(math.Round(1e4*n.Leak)/1e4, 'g', -1, 64), FormatEpsilon(float64(n.MeanEpsilon)),
 		"no guarantee for any single agent")
 }
 
 // Text is what a person reads.
-func (s *WalkFigures) Text() string {
-	return fmt.Sprintf("%s upper, %s: agent %d seen by %d, the worst pair of those looked at (%s); mean "+
+func (s *WalkFigures) Text(names *Names) string {
+	return fmt.Sprintf("%s upper, %s: agent %s seen by %s, the worst pair of those looked at (%s); mean "+
 		"%s (no guarantee for any single agent)",
-		FormatEpsilon(float64(s.Epsilon)), s.Adversary, s.Agent, s.Observer, s.Examined,
+		FormatEpsilon(float64(s.Epsilon)), s.Adversary, names.Agent(s.Agent), names.Agent(s.Observer),
+		s.Examined,
 		FormatEpsilon(float64(s.MeanEpsilon)))
 }
 

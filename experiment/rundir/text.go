@@ -135,10 +135,10 @@ func (s *Summary) writePrivacy(t textTable) {
 	t.row("epsilon", "%s upper, %s lower, at delta %g (%s, %s, accountant %s, noise %s)",
 		FormatEpsilon(high), FormatEpsilon(low), p.Delta, p.Adjacency, p.Unit, p.Accountant, s.Noise)
 	if s.Network != nil {
-		t.row("network epsilon", "%s", s.Network.Text())
+		t.row("network epsilon", "%s", s.Network.Text(&s.Names))
 	}
 	if s.Walk != nil {
-		t.row("network epsilon", "%s", s.Walk.Text())
+		t.row("network epsilon", "%s", s.Walk.Text(&s.Names))
 		if s.Walk.Printed != nil {
 			t.row("for comparison", "%s", s.Walk.Printed.Text())
 		}

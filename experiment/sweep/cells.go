@@ -10,6 +10,7 @@ import (
 
 	"sotto/config"
 	"sotto/experiment"
+	"sotto/experiment/metric"
 	"sotto/experiment/rundir"
 	"sotto/internal/rowfile"
 )
@@ -49,6 +50,19 @@ type Tested struct {
 type asked struct {
 	rmse    bool
 	figures []string
+}
+
+// baselineColumn begins the name of a figure of what knows labels alone: accuracy of a
+// classifier, the root mean squared error of a regression.
+const baselineColumn = "baseline_"
+
+// figuresOf are the names of the figures of cells.
+func figuresOf(classify bool) []string {
+	name := rundir.RMSE
+	if classify {
+		name = metric.Accuracy
+	}
+	return append([]string{baselineColumn + name}, metric.FigureNames(classify)...)
 }
 
 // figureColumn begins the name of the column of a figure.
@@ -111,6 +125,9 @@ func newRow(cell int, values []string, s *rundir.Summary) Row {
 	if s.Figures != nil {
 		for _, l := range s.Figures.Lines {
 			f := Figure{l.Name, nan}
+			if (l.Name == metric.Accuracy || l.Name == rundir.RMSE) && l.Baseline != nil {
+				r.Figures = append(r.Figures, Figure{baselineColumn + l.Name, *l.Baseline})
+			}
 			if l.Over != nil {
 				f.Value = l.Over.Mean
 			}

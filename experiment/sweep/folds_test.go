@@ -42,6 +42,18 @@ func TestFoldAxis(t *testing.T) {
 			t.Errorf("cell %d: %v, %v", k, f.Evaluate.Fold, err)
 		}
 	}
+	one, err := Parse("tiny.toml", []byte(file), []string{"data={dataset=\"csv\"}",
+		"privacy.mechanism=\"gaussian\"", "privacy.target_epsilon=1"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := one.Warning(); err != nil || text == "" {
+		t.Errorf("other axes are chosen among: %q, %v", text, err)
+	}
+	one.Axes = []string{FoldAxis}
+	if text, err := one.Warning(); err != nil || text != "" {
+		t.Errorf("nobody chooses among folds: %q, %v", text, err)
+	}
 	var rows []Row
 	for i, c := range s.cells {
 		rows = append(rows, Row{Cell: i, Values: c.Values})

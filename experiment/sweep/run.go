@@ -12,7 +12,6 @@ import (
 	"sotto/config"
 	"sotto/data"
 	"sotto/experiment"
-	"sotto/experiment/metric"
 	"sotto/experiment/run"
 	"sotto/experiment/rundir"
 	"sotto/internal/parallel"
@@ -100,7 +99,7 @@ func (s *Sweep) Run(ctx context.Context, opt Options) (*Result, error) {
 		return nil, err
 	}
 	if first.File.Evaluate.Figures {
-		s.more.figures = metric.FigureNames(first.Task.Classifies())
+		s.more.figures = figuresOf(first.Task.Classifies())
 	}
 	w.dir = filepath.Join(opt.Out, first.File.Run.Name+"-sweep-"+s.digest()[:8])
 	if opt.Dir != "" {
