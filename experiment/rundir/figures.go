@@ -86,15 +86,15 @@ func (l *FigureLine) Text(level float64) string {
 }
 
 // write prints the figures below those that every run has.
-func (f *Figures) write(t textTable) {
-	t.row("figures", "of %d test records, over %d agents; the baseline knows %s", f.Records, f.Tested,
-		f.BaselineOf)
+func (f *Figures) write(t textTable, who string) {
+	t.row("figures", "of %d test records, over %d %s; the baseline knows %s", f.Records, f.Tested,
+		who, f.BaselineOf)
 	for i := range f.Lines {
 		l := &f.Lines[i]
 		text := l.Text(f.Level)
 		if l.Agents < f.Tested && l.Over != nil {
-			text += fmt.Sprintf("; undefined at %d of %d agents: %s", f.Tested-l.Agents, f.Tested,
-				l.Undefined)
+			text += fmt.Sprintf("; undefined at %d of %d %s: %s", f.Tested-l.Agents, f.Tested,
+				who, l.Undefined)
 		}
 		t.row("  "+strings.ReplaceAll(l.Name, "_", " "), "%s", text)
 	}

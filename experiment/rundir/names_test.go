@@ -80,3 +80,26 @@ func TestTableNames(t *testing.T) {
 		t.Errorf("%v:\n%s", err, b.String())
 	}
 }
+
+// Figures say how many have them, of agents or of tokens.
+func TestTableOfFigures(t *testing.T) {
+	base := .5
+	s := rundir.Summary{Tokens: 3, Privacy: make([]rundir.PrivacyLine, 1)}
+	s.Figures = &rundir.Figures{Records: 40, Tested: 3, BaselineOf: "little", Level: .95,
+		Lines: []rundir.FigureLine{
+			{Name: "log_loss", Agents: 2, Over: &rundir.Stats{Mean: .25, Min: .125, Max: .375},
+				Interval: &[2]float64{.2, .3}, Baseline: &base, Undefined: "no record"},
+			{Name: "auroc", Undefined: "one class"}}}
+	var b bytes.Buffer
+	if err := s.WriteTable(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"of 40 test records, over 3 tokens; the baseline knows little\n",
+		"  log loss ", " 0.2500 mean (0.2000 to 0.3000 at level 0.95), 0.1250 min, " +
+			"0.3750 max; baseline 0.5000; undefined at 1 of 3 tokens: no record\n",
+		" undefined: one class\n"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("the table lacks %q:\n%s", want, b.String())
+		}
+	}
+}

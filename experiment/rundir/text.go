@@ -117,7 +117,11 @@ func (s *Summary) writeQuality(t textTable) {
 		t.row("score", "%.4f, noisy, of held-out records", float64(*s.Score))
 	}
 	if s.Figures != nil {
-		s.Figures.write(t)
+		who := "agents"
+		if s.Tokens > 0 {
+			who = "tokens"
+		}
+		s.Figures.write(t, who)
 	}
 	if s.Adversaries != "" {
 		t.row("adversaries", "%s", s.Adversaries)
