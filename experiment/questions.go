@@ -71,7 +71,7 @@ func (e builder) ask() error {
 	if !Asks(f) {
 		return nil
 	}
-	all := query.Whole(e.Task.Split)
+	all := e.Task.Split.Pool()
 	var err error
 	q := &f.Algorithm.QuestionParams
 	if q.questions, err = query.Compile(q.Ask, q.Shares, all.Described()); err != nil {

@@ -47,7 +47,7 @@ func TestStatistic(t *testing.T) {
 	if got := sumOf(t, o, nil, nil); got[0] != 0 || got[1] != 0 {
 		t.Errorf("no records: %v", got)
 	}
-	// a person's mean: (1, 0) and (0, 1) are (.5, .5); the third row of person 0 is not read
+	// a person's mean: (1, 0) and (0, 1) are (.5, .5); a third row is not read
 	o.Unit, o.Persons = account.Person("id"), Persons{MaxRows: 2, Gradient: MeanOfPerson}
 	got = sumOf(t, o, [][]float32{{1, 0}, {0, 1}, {0, .25}, {1, 1}}, []int32{0, 0, 1, 0})
 	if want := []int64{1 << 19, 1<<19 + 1<<18}; !slices.Equal(got, want) {

@@ -236,23 +236,6 @@ func (p *Plan) Map(d *data.Dataset) *data.Dataset {
 	return &out
 }
 
-// Whole is all records of s, those for training first, in memory of their own.
-func Whole(s *data.Split) *data.Dataset {
-	a, b := s.Train, s.Test
-	d := *a
-	d.X = tensor.NewMat(a.Len()+b.Len(), a.X.Cols)
-	for i := range d.Len() {
-		if i < a.Len() {
-			copy(d.X.Row(i), a.X.Row(i))
-		} else {
-			copy(d.X.Row(i), b.X.Row(i-a.Len()))
-		}
-	}
-	d.Labels, d.Targets = slices.Concat(a.Labels, b.Labels), slices.Concat(a.Targets, b.Targets)
-	d.Groups, d.Units = slices.Concat(a.Groups, b.Groups), slices.Concat(a.Units, b.Units)
-	return &d
-}
-
 // labelled is what a category is read from.
 func labelled(d *data.Dataset, i int) ([]float32, []int32) {
 	if d.Labels == nil {

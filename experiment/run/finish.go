@@ -60,28 +60,9 @@ func (r *Training) finish() (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	files := []artifact{
-		{rundir.MetricsFile, func() ([]byte, error) { return metrics, nil }},
-		{rundir.TopologyFile, func() ([]byte, error) { return rundir.Indent(graph) }},
-		{rundir.LedgerFile, r.EncodeLedgers},
-		{rundir.PrivacyFile, r.encodeStatements},
-		{rundir.ManifestFile, func() ([]byte, error) { return rundir.Indent(r.manifest()) }},
-	}
-	if !s.Names.None() {
-		files = append(files, artifact{rundir.NamesFile, func() ([]byte, error) {
-			return rundir.Indent(s.Names)
-		}})
-	}
-	if r.e.File.Clock.Record {
-		files = append(files, artifact{rundir.WakesFile, r.encodeWakes})
-	}
-	answers, err := r.answers()
+	files, err := r.artifacts(&s, metrics, graph)
 	if err != nil {
 		return nil, err
-	}
-	if answers != nil {
-		files = append(files, artifact{rundir.AnswersFile,
-			func() ([]byte, error) { return rundir.Indent(answers) }})
 	}
 	if err := r.dir.Stream(rundir.ModelFile, r.WriteModel); err != nil {
 		return nil, r.kept(err)
@@ -128,6 +109,34 @@ func (r *Training) answers() (*experiment.Answers, error) {
 		theta[k] = float32(x)
 	}
 	return experiment.AnswersOf(r.e, theta)
+}
+
+// artifacts are the files beside model, report and summary.
+func (r *Training) artifacts(s *rundir.Summary, metrics []byte, graph *topology.Graph) ([]artifact, error) {
+	files := []artifact{
+		{rundir.MetricsFile, func() ([]byte, error) { return metrics, nil }},
+		{rundir.TopologyFile, func() ([]byte, error) { return rundir.Indent(graph) }},
+		{rundir.LedgerFile, r.EncodeLedgers},
+		{rundir.PrivacyFile, r.encodeStatements},
+		{rundir.ManifestFile, func() ([]byte, error) { return rundir.Indent(r.manifest()) }},
+	}
+	if !s.Names.None() {
+		files = append(files, artifact{rundir.NamesFile, func() ([]byte, error) {
+			return rundir.Indent(s.Names)
+		}})
+	}
+	if r.e.File.Clock.Record {
+		files = append(files, artifact{rundir.WakesFile, r.encodeWakes})
+	}
+	answers, err := r.answers()
+	if err != nil {
+		return nil, err
+	}
+	if answers != nil {
+		files = append(files, artifact{rundir.AnswersFile,
+			func() ([]byte, error) { return rundir.Indent(answers) }})
+	}
+	return files, nil
 }
 
 // artifact is a file of the run directory and how its bytes are made.
