@@ -22,6 +22,7 @@ import (
 	"sotto/agent"
 	"sotto/config"
 	"sotto/data"
+	"sotto/data/memory"
 	"sotto/experiment/metric"
 	"sotto/experiment/plan"
 	"sotto/model"
@@ -110,6 +111,14 @@ func (e builder) planner() planner { return planner(e) }
 // folder.
 func (f *File) Build(dataDir string) (*Experiment, error) { return f.BuildWith(dataDir, nil) }
 
+// BuildOn is File.Build on records that the program has in memory, for a run file whose
+// data set is "memory": see package data/memory. A run that was interrupted goes on with
+// the same records and run.ResumeOn.
+func BuildOn(f *File, records *data.Split) (*Experiment, error) {
+	f.Data.memory = records
+	return f.Build("")
+}
+
 // BuildWith is Build with data sets that other runs may have loaded.
 func (f *File) BuildWith(dataDir string, cache *data.Cache) (*Experiment, error) {
 	e := builder{&Experiment{File: f}}
@@ -126,7 +135,7 @@ func (f *File) BuildWith(dataDir string, cache *data.Cache) (*Experiment, error)
 	if err = e.planner().newFactory(); err != nil {
 		return nil, err
 	}
-	if _, ok := data.Datasets[f.Data.Dataset]; !ok {
+	if _, ok := data.Datasets[f.Data.Dataset]; !ok && f.Data.Dataset != memory.Name {
 		return nil, f.At("data", config.Bad("dataset", f.Data.Dataset, config.OneOf(data.Datasets)))
 	}
 	if e.Task.Split, err = load(f, dataDir, cache); err != nil {
@@ -373,6 +382,9 @@ func (e *Experiment) Identity() string {
 
 // load returns the data set that the run file names, which other cells may have loaded.
 func load(f *File, dataDir string, cache *data.Cache) (*data.Split, error) {
+	if f.Data.Dataset == memory.Name {
+		return inMemory(f)
+	}
 	section, err := f.doc.Section("data")
 	if err != nil {
 		return nil, err
@@ -387,4 +399,13 @@ func load(f *File, dataDir string, cache *data.Cache) (*data.Split, error) {
 	}
 	return cache.Load(f.Data.Dataset, dataDir, f.Run.Seed, string(params)+f.Data.SchemaDigest,
 		data.WithSchema(section.Decode, s))
+}
+
+// inMemory is the data set of BuildOn.
+func inMemory(f *File) (*data.Split, error) {
+	if f.Data.memory == nil {
+		return nil, config.Bad("dataset", memory.Name, "a data set that is read from files or generated: these "+
+			"records are in the memory of the program that runs on them")
+	}
+	return f.Data.memory, nil
 }

@@ -9,6 +9,7 @@ import (
 	"sotto/agent"
 	"sotto/algo"
 	"sotto/config"
+	"sotto/data"
 	"sotto/data/schema"
 	"sotto/experiment/metric"
 	"sotto/experiment/replication"
@@ -102,6 +103,7 @@ type DataParams struct {
 	// run's identity; a given one is checked.
 	SchemaDigest string         `toml:"schema_digest,omitempty"`
 	schema       *schema.Schema // once it is read
+	memory       *data.Split    // of BuildOn
 	oracle.Augmentation
 	Arrivals
 }

@@ -11,8 +11,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
+	"sotto/data"
 	"sotto/data/schema"
 	"sotto/experiment"
 	"sotto/experiment/rundir"
@@ -28,8 +30,30 @@ type Options struct {
 	// Progress, when not nil, is called after every round, with an evaluation in words
 	// where there was one.
 	Progress func(round, rounds uint64, evaluation string)
+	// Evaluated, when not nil, is called with the figures of every evaluation, by the
+	// goroutine of Run. It changes nothing.
+	Evaluated func(Evaluation)
 
 	write func(path string, fill func(w io.Writer) error) error // tests: a disk that fails
+}
+
+// Evaluation is the figures of one round.
+type Evaluation struct {
+	Round, Rounds uint64
+	// Rows are those of metrics.csv: of every agent that is tested, and of "mean".
+	Rows []rundir.Row
+	// Epsilon is the largest that an agent has spent so far.
+	Epsilon rundir.Bounds
+}
+
+// Mean is the mean of a metric over agents; false where the run has no such metric.
+func (e *Evaluation) Mean(metric string) (float64, bool) {
+	for _, r := range e.Rows {
+		if r.Metric == metric && r.Agent == "mean" {
+			return r.Value, true
+		}
+	}
+	return 0, false
 }
 
 // Result is a finished run.
@@ -115,12 +139,26 @@ func Name(e *experiment.Experiment) string { return e.File.Run.Name + "-" + e.Id
 // Resume goes on with the interrupted run in dir. The run directory that results is the
 // one an uninterrupted run would have left, but for wall times.
 func Resume(ctx context.Context, dir, dataDir string, opt Options) (*Result, error) {
+	return resume(ctx, dir, opt, func(f *experiment.File) (*experiment.Experiment, error) {
+		return f.Build(dataDir)
+	})
+}
+
+// ResumeOn is Resume of a run on records in memory, which must be the same.
+func ResumeOn(ctx context.Context, dir string, records *data.Split, opt Options) (*Result, error) {
+	return resume(ctx, dir, opt, func(f *experiment.File) (*experiment.Experiment, error) {
+		return experiment.BuildOn(f, records)
+	})
+}
+
+func resume(ctx context.Context, dir string, opt Options,
+	build func(*experiment.File) (*experiment.Experiment, error)) (*Result, error) {
 	d, c, f, err := resumeDir(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer c.state.Close()
-	e, err := f.Build(dataDir)
+	e, err := build(f)
 	if err != nil {
 		return nil, err
 	}
@@ -208,6 +246,15 @@ func (r *Training) evaluate() error {
 	rows := scene.Measure(upper)
 	r.evaluations = append(r.evaluations, evaluationOf(rows))
 	r.rows = append(r.rows, rows.Rows)
+	if r.opt.Evaluated != nil {
+		e := Evaluation{Round: r.world.Sim.Done(), Rounds: r.e.File.Steps, Rows: slices.Clone(rows.Rows)}
+		for _, s := range spent {
+			if b := rundir.NewBounds(s.Lower, s.Upper); b.Upper > e.Epsilon.Upper {
+				e.Epsilon = b
+			}
+		}
+		r.opt.Evaluated(e)
+	}
 	return nil
 }
 

@@ -24,7 +24,7 @@ var layers = [][]string{
 		"experiment/runfile"},
 	{"node/pieces"},
 	{"topology", "data", "privacy/ledger", "privacy", "privacy/account/network"},
-	{"node/mark", "node/roster", "data/fetch", "data/summary", "query"},
+	{"node/mark", "node/roster", "data/fetch", "data/summary", "data/memory", "query"},
 	{"node/checkpoint"},
 	{"oracle", "algo", "sim", "node"},
 	{"experiment/plan", "node/p2p", "node/folder", "node/wire", "node/pad", "node/endpoint",

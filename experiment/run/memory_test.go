@@ -1,0 +1,133 @@
+package run_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"sotto/data"
+	"sotto/data/memory"
+	"sotto/experiment"
+	"sotto/experiment/experimenttest"
+	"sotto/experiment/run"
+)
+
+// small is the small run as it reads its records.
+func small(t *testing.T) *experiment.Experiment {
+	t.Helper()
+	f, err := experiment.Parse("small.toml", []byte(experimenttest.Small), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := f.Build("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// digits are generated records, taken out of their data set and brought back.
+func digits(t *testing.T) *data.Split {
+	t.Helper()
+	e := small(t)
+	table := func(d *data.Dataset) *memory.Table {
+		m := &memory.Table{Classes: d.ClassNames}
+		for len(m.Classes) < d.Classes {
+			m.Classes = append(m.Classes, string(rune('a'+len(m.Classes))))
+		}
+		for i := range d.Len() {
+			row := make([]float64, d.X.Cols)
+			for c, x := range d.X.Row(i) {
+				row[c] = float64(x)
+			}
+			m.X, m.Labels = append(m.X, row), append(m.Labels, int(d.Labels[i]))
+		}
+		return m
+	}
+	s, err := memory.Split(table(e.Task.Split.Train), table(e.Task.Split.Test))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// A run on records in memory has the figures of the run that read them, says them as
+// numbers, and goes on after an interruption with the same records alone.
+func TestRecordsInMemory(t *testing.T) {
+	records := digits(t)
+	text := strings.Replace(experimenttest.Small, `"glyphs"`, `"memory"`, 1)
+	for _, key := range []string{"train = ", "test = "} {
+		if i := strings.Index(text, "\n"+key); i >= 0 {
+			text = text[:i] + text[i+1+strings.Index(text[i+1:], "\n"):]
+		}
+	}
+	build := func() *experiment.Experiment {
+		f, err := experiment.Parse("memory.toml", []byte(text), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := experiment.BuildOn(f, records)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	var said []run.Evaluation
+	out := t.TempDir()
+	whole, err := run.Run(context.Background(), build(), run.Options{Out: out,
+		Evaluated: func(e run.Evaluation) { said = append(said, e) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	same, err := run.Run(context.Background(), small(t), run.Options{Out: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	metrics := func(dir string) string {
+		b, err := os.ReadFile(filepath.Join(dir, "metrics.csv"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	if metrics(whole.Dir) != metrics(same.Dir) {
+		t.Error("records in memory train otherwise than the same ones of a data set")
+	}
+	last := said[len(said)-1]
+	if accuracy, ok := last.Mean("accuracy"); !ok || whole.Summary.Accuracy == nil ||
+		accuracy != whole.Summary.Accuracy.Mean || last.Round != last.Rounds {
+		t.Errorf("said %+v", last)
+	}
+	if lower, upper := whole.Summary.Worst(); float64(last.Epsilon.Lower) != lower ||
+		float64(last.Epsilon.Upper) != upper {
+		t.Errorf("epsilon %v, want %v to %v", last.Epsilon, lower, upper)
+	}
+	if _, ok := last.Mean("nothing"); ok {
+		t.Error("a metric that there is not")
+	}
+	if !slices.IsSortedFunc(said, func(a, b run.Evaluation) int { return int(a.Round) - int(b.Round) }) {
+		t.Error("evaluations out of order")
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	var cut *run.Interrupted
+	_, err = run.Run(ctx, build(), run.Options{Out: t.TempDir(), Evaluated: func(e run.Evaluation) {
+		if e.Round > 0 {
+			stop()
+		}
+	}})
+	if !errors.As(err, &cut) {
+		t.Fatalf("not interrupted: %v", err)
+	}
+	if _, err := run.Resume(context.Background(), cut.Dir, "", run.Options{}); err == nil ||
+		!strings.Contains(err.Error(), "in the memory of the program") {
+		t.Errorf("resumed without the records: %v", err)
+	}
+	rest, err := run.ResumeOn(context.Background(), cut.Dir, records, run.Options{})
+	if err != nil || metrics(rest.Dir) != metrics(whole.Dir) {
+		t.Errorf("resumed otherwise: %v", err)
+	}
+}
