@@ -111,14 +111,6 @@ func (e builder) planner() planner { return planner(e) }
 // folder.
 func (f *File) Build(dataDir string) (*Experiment, error) { return f.BuildWith(dataDir, nil) }
 
-// BuildOn is File.Build on records that the program has in memory, for a run file whose
-// data set is "memory": see package data/memory. A run that was interrupted goes on with
-// the same records and run.ResumeOn.
-func BuildOn(f *File, records *data.Split) (*Experiment, error) {
-	f.Data.memory = records
-	return f.Build("")
-}
-
 // BuildWith is Build with data sets that other runs may have loaded.
 func (f *File) BuildWith(dataDir string, cache *data.Cache) (*Experiment, error) {
 	e := builder{&Experiment{File: f}}
@@ -399,13 +391,4 @@ func load(f *File, dataDir string, cache *data.Cache) (*data.Split, error) {
 	}
 	return cache.Load(f.Data.Dataset, dataDir, f.Run.Seed, string(params)+f.Data.SchemaDigest,
 		data.WithSchema(section.Decode, s))
-}
-
-// inMemory is the data set of BuildOn.
-func inMemory(f *File) (*data.Split, error) {
-	if f.Data.memory == nil {
-		return nil, config.Bad("dataset", memory.Name, "a data set that is read from files or generated: these "+
-			"records are in the memory of the program that runs on them")
-	}
-	return f.Data.memory, nil
 }

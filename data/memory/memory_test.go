@@ -12,7 +12,8 @@ import (
 
 func table() *memory.Table {
 	return &memory.Table{Columns: []string{"a", "b"}, X: [][]float64{{0, .5}, {1, .25}, {.5, 0}},
-		Classes: []string{"no", "yes"}, Labels: []int{0, 1, 1}, Owners: []string{"x", "y"}, Owner: []int{0, 1, 1}}
+		Classes: []string{"no", "yes"}, Labels: []int{0, 1, 1},
+		Owners: []string{"x", "y"}, Owner: []int{0, 1, 1}}
 }
 
 func TestSplit(t *testing.T) {
@@ -21,7 +22,8 @@ func TestSplit(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := s.Train
-	if d.Len() != 3 || d.X.Row(1)[1] != .25 || d.Labels[2] != 1 || d.Groups[2] != 1 || d.GroupNames[1] != "y" ||
+	if d.Len() != 3 || d.X.Row(1)[1] != .25 || d.Labels[2] != 1 || d.Groups[2] != 1 ||
+		d.GroupNames[1] != "y" ||
 		d.Classes != 2 || d.Variables[1].Name != "b" || d.Digest == s.Test.Digest {
 		t.Errorf("%+v", d)
 	}
@@ -32,7 +34,8 @@ func TestSplit(t *testing.T) {
 		t.Errorf("digests %v", err)
 	}
 	numbers := &memory.Table{X: [][]float64{{1}}, Targets: []float64{2.5}}
-	if s, err = memory.Split(numbers, numbers); err != nil || s.Train.Targets[0] != 2.5 || s.Train.Classes != 0 {
+	s, err = memory.Split(numbers, numbers)
+	if err != nil || s.Train.Targets[0] != 2.5 || s.Train.Classes != 0 {
 		t.Errorf("%v", err)
 	}
 }
