@@ -60,12 +60,14 @@ func newRoot() *cobra.Command {
 		newStatus(),
 		newVersion(),
 		newExport(),
+		newNew(),
 		newPredict(),
 		newQuery(),
 		newEvaluate(),
 		newCard(),
 	)
 	root.AddCommand(studies()...)
+	complete(root, "")
 	return root
 }
 

@@ -6,7 +6,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"sotto/cmd/sotto/calculator"
+	"sotto/reproduce/papers"
 )
+
+func init() {
+	completions["reproduce"] = func() []string { return papers.All.Names() }
+}
 
 // studies are the commands that an owner's machine does without.
 func studies() []*cobra.Command {

@@ -105,9 +105,11 @@ func (t *Table) check(part string) error {
 	case n == 0 || len(t.X[0]) == 0:
 		return bad("X", "no records", "at least one record of at least one feature")
 	case t.Columns != nil && len(t.Columns) != len(t.X[0]):
-		return bad("Columns", fmt.Sprint(len(t.Columns)), fmt.Sprintf("%d, one for each feature", len(t.X[0])))
+		return bad("Columns", fmt.Sprint(len(t.Columns)),
+			fmt.Sprintf("%d, one for each feature", len(t.X[0])))
 	case len(t.Classes) == 1 || len(t.Classes) > 0 && t.Targets != nil:
-		return bad("Classes", fmt.Sprintf("%q", t.Classes), "at least two, with Labels; or none, with Targets")
+		return bad("Classes", fmt.Sprintf("%q", t.Classes),
+			"at least two, with Labels; or none, with Targets")
 	case len(t.Owners) == 0 && t.Owner != nil:
 		return bad("Owners", "none", "the names of the owners that Owner numbers")
 	}

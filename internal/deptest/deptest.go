@@ -41,7 +41,7 @@ var layers = [][]string{
 	{"reproduce/dpdl2023", "reproduce/bellet2018", "reproduce/adad2p", "reproduce/dkm",
 		"reproduce/muffliato2022"},
 	{"reproduce/papers", "reproduce/campaign"},
-	{"cmd/sotto/cli"},
+	{"cmd/sotto/cli", "cmd/sotto/scaffold"},
 	{"cmd/sotto/calculator"},
 	{"cmd/sotto"},
 }
