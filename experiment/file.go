@@ -255,6 +255,9 @@ func (f *File) validate() error {
 	if f.Run.Rounds < 1 || f.Run.Rounds > 1<<32 {
 		return f.Refuse("rounds", f.Run.Rounds, "1 to 4294967296")
 	}
+	if n := f.Topology.Agents; n < 1 || n > 1<<24 {
+		return f.Refuse("topology.agents", n, "1 to 16777216")
+	}
 	if err := complete(f); err != nil {
 		return err
 	}

@@ -1,10 +1,7 @@
 package model
 
 import (
-	"maps"
 	"math"
-	"slices"
-	"strings"
 
 	"sotto/config"
 )
@@ -43,8 +40,7 @@ var Models = map[string]func(decode func(params any) error, s Shape) (Model, err
 func New(name string, s Shape, decode func(params any) error) (Model, error) {
 	build, ok := Models[name]
 	if !ok {
-		names := slices.Sorted(maps.Keys(Models))
-		return nil, config.Bad("name", name, strings.Join(names, ", "))
+		return nil, config.Bad("name", name, config.OneOf(Models))
 	}
 	for _, side := range []struct {
 		key   string

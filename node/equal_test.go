@@ -25,6 +25,7 @@ var synchronous = map[string]func(p any){
 	"dinno":          func(any) {},
 	"gossip-sgd":     func(any) {},
 	"gossip-average": func(any) {},
+	"query":          func(any) {},
 	"local":          func(any) {},
 	"km":             func(any) {},
 	"sgp":            func(any) {},

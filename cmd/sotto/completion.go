@@ -74,8 +74,8 @@ func runFolders() []string {
 	return all
 }
 
-// settingKeys are those of the run file that the command line names, and those in force in the
-// built-in one, with = behind.
+// settingKeys are those of the run file that the command line names, and those in force
+// in the built-in one, with = behind.
 func settingKeys(args []string) []string {
 	var texts [][]byte
 	if e, err := build(nil, nil, ""); err == nil {

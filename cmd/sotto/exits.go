@@ -77,7 +77,7 @@ func exitCode(err error) int {
 	case isAny(err, data.ErrMissing, data.ErrAltered):
 		return exitData
 	case errors.Is(err, keyfile.ErrPassphrase), errors.Is(err, node.ErrTerms),
-		errors.As(err, &usage), errors.As(err, &bad),
+		errors.As(err, &usage), errors.As(err, &bad), isAny(err, syscall.EISDIR, syscall.ENOTDIR),
 		errors.As(err, &path) && errors.Is(err, fs.ErrNotExist):
 		return exitUsage
 	case errors.As(err, &stop):

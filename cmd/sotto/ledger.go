@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sotto/cmd/sotto/cli"
+	"sotto/config"
 	"sotto/experiment/owner"
 	"sotto/experiment/rundir"
 	"sotto/privacy/ledger"
@@ -61,6 +62,17 @@ func isRun(dir string) bool {
 	return err == nil
 }
 
+// ledgerOf is the folder of the ledger that path means.
+func ledgerOf(path string) (string, error) {
+	dir, err := rundir.LedgerOf(path)
+	if err != nil || isRun(dir) || rundir.Stands(filepath.Join(dir, ledger.GenesisFile)) {
+		return dir, err
+	}
+	return "", &config.Error{File: path, Found: "no ledger",
+		Allowed: "the folder of a run, the state folder of a node, or one ledger of the folder that a policy " +
+			"names"}
+}
+
 func newLedgerVerify() *cobra.Command {
 	var l ledgerFlags
 	var heads string
@@ -92,7 +104,7 @@ ledger in it is verified.`),
 				}
 				return verifyStatement(cmd.OutOrStdout(), args[0], heads, o.PublicKey)
 			}
-			dir, err := rundir.LedgerOf(args[0])
+			dir, err := ledgerOf(args[0])
 			if err != nil {
 				return err
 			}
@@ -244,7 +256,7 @@ func newLedgerShow() *cobra.Command {
 			if last < 0 {
 				return cli.Usagef("--last: found %d, allowed: 0 (all) or more", last)
 			}
-			dir, err := rundir.LedgerOf(args[0])
+			dir, err := ledgerOf(args[0])
 			if err != nil {
 				return err
 			}

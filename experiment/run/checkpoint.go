@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"sotto/agent"
+	"sotto/config"
 	"sotto/experiment"
 	"sotto/experiment/rundir"
 	"sotto/privacy/ledger"
@@ -206,9 +207,16 @@ func (r *Training) restore(p *saved) error {
 func resumeDir(dir string) (*rundir.Dir, *saved, *experiment.File, error) {
 	dir = filepath.Clean(dir)
 	base, ok := strings.CutSuffix(filepath.Base(dir), rundir.PartialSuffix)
+	if _, err := os.Stat(dir); err != nil {
+		return nil, nil, nil, err
+	}
 	if !ok {
-		return nil, nil, nil, fmt.Errorf("%w: %s: an interrupted run's directory ends in %s", ErrCheckpoint,
-			dir, rundir.PartialSuffix)
+		found := "no interrupted run"
+		if rundir.Stands(filepath.Join(dir, rundir.SummaryFile)) {
+			found = "a run that is finished"
+		}
+		return nil, nil, nil, fmt.Errorf("%w: %w", ErrCheckpoint, &config.Error{File: dir, Found: found,
+			Allowed: "the folder of an interrupted one, whose name ends in " + rundir.PartialSuffix})
 	}
 	c, err := openCheckpoint(filepath.Join(dir, rundir.CheckpointFile))
 	if err != nil {

@@ -46,10 +46,10 @@ func Parse(file string, b []byte) (*Document, error) {
 		var e *toml.DecodeError
 		if errors.As(err, &e) {
 			row, _ := e.Position()
-			return nil, fmt.Errorf("%s:%d: not valid TOML: %s", file, row,
-				strings.TrimPrefix(e.Error(), "toml: "))
+			return nil, &config.Error{File: file, Line: row,
+				Found: "not valid TOML: " + strings.TrimPrefix(e.Error(), "toml: ")}
 		}
-		return nil, fmt.Errorf("%s: not valid TOML: %w", file, err)
+		return nil, &config.Error{File: file, Found: "not valid TOML: " + err.Error()}
 	}
 	d.index(b)
 	if err := d.respell(); err != nil {

@@ -39,7 +39,7 @@ func (w *World) seeded(i int, l ledger.Ledger, o records, own *oracle.StatefulRe
 	m privacy.Mechanism) *privacy.Gate {
 	g := privacy.NewSimulatedGate(l, m,
 		map[string]privacy.Oracle{"grad": o, "grad-full": o, "user-grad": o, "fit": o, "km": o, "value": o,
-			oracle.StatefulResidualName: own}, 77, agent.ID(i))
+			"statistic": o, oracle.StatefulResidualName: own}, 77, agent.ID(i))
 	g.NoiseOnly("zero", "user-grad")
 	return g
 }

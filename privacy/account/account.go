@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"sotto/config"
 )
@@ -69,7 +68,7 @@ type DeltaAccountant interface {
 func New(name string, a Adjacency, u Unit) (Accountant, error) {
 	f, ok := Accountants[name]
 	if !ok {
-		return nil, config.Bad("accountant", name, strings.Join(Names(), ", "))
+		return nil, config.Bad("accountant", name, config.OneOf(Accountants))
 	}
 	return f(a, u)
 }

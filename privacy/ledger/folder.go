@@ -68,7 +68,7 @@ func leftovers(fsys FS, dir string) (born bool, left []string, err error) {
 	if err != nil {
 		return false, nil, err
 	}
-	if slices.Contains(names, genesisFile) {
+	if slices.Contains(names, GenesisFile) {
 		return true, nil, nil
 	}
 	for _, n := range names {
@@ -79,7 +79,7 @@ func leftovers(fsys FS, dir string) (born bool, left []string, err error) {
 			}
 			left = append(left, n)
 		case strings.HasSuffix(n, ".log"):
-			return false, nil, fmt.Errorf("%w: %s holds %s but no %s", ErrCorrupt, dir, n, genesisFile)
+			return false, nil, fmt.Errorf("%w: %s holds %s but no %s", ErrCorrupt, dir, n, GenesisFile)
 		case strings.HasSuffix(n, tempSuffix), strings.HasSuffix(n, sealSuffix),
 			strings.HasPrefix(n, fingerprintPrefix):
 			left = append(left, n)
@@ -100,7 +100,7 @@ func checkUnborn(fsys FS, name string) error {
 			return nil
 		}
 		if err := e.parse(payload); err != nil || e.Kind == Charge {
-			return fmt.Errorf("%w: %s holds charges but there is no %s", ErrCorrupt, name, genesisFile)
+			return fmt.Errorf("%w: %s holds charges but there is no %s", ErrCorrupt, name, GenesisFile)
 		}
 		b = b[frameHeader+len(payload):]
 	}

@@ -21,11 +21,13 @@ import (
 // which names a population. Others have version 1.
 const FormatVersion = 2
 
+// GenesisFile is the first file of a ledger's folder.
+const GenesisFile = "genesis.json"
+
 const (
-	genesisFile = "genesis.json"
-	lockFile    = "lock"
-	tempSuffix  = ".tmp"
-	maxGenesis  = 1 << 16
+	lockFile   = "lock"
+	tempSuffix = ".tmp"
+	maxGenesis = 1 << 16
 )
 
 // Genesis says what a ledger protects and how much may be spent over its whole life. It
@@ -117,11 +119,11 @@ func (g *Genesis) key() ed25519.PublicKey {
 func parseGenesis(content []byte) (g Genesis, hash [sha256.Size]byte, err error) {
 	var v struct{ V int }
 	if json.Unmarshal(content, &v) == nil && v.V > FormatVersion {
-		return g, hash, fmt.Errorf("%w: %s has version %d, allowed: up to %d", ErrVersion, genesisFile, v.V,
+		return g, hash, fmt.Errorf("%w: %s has version %d, allowed: up to %d", ErrVersion, GenesisFile, v.V,
 			FormatVersion)
 	}
 	corrupt := func(format string, args ...any) (Genesis, [sha256.Size]byte, error) {
-		return Genesis{}, hash, fmt.Errorf("%w: %s: %s", ErrCorrupt, genesisFile,
+		return Genesis{}, hash, fmt.Errorf("%w: %s: %s", ErrCorrupt, GenesisFile,
 			fmt.Sprintf(format, args...))
 	}
 	text, ok := bytes.CutSuffix(content, []byte("\n"))
@@ -154,7 +156,7 @@ func parseGenesis(content []byte) (g Genesis, hash [sha256.Size]byte, err error)
 
 // readGenesis reads dir's genesis.
 func readGenesis(fsys FS, dir string) (Genesis, [sha256.Size]byte, error) {
-	content, err := readAll(fsys, filepath.Join(dir, genesisFile), maxGenesis)
+	content, err := readAll(fsys, filepath.Join(dir, GenesisFile), maxGenesis)
 	if err != nil {
 		return Genesis{}, [sha256.Size]byte{}, err
 	}

@@ -91,7 +91,7 @@ func forgeEdited(t testing.TB, dir string, n int, claim *Claim, edit func(i int,
 		e.signature = ed25519.Sign(testKey(), e.unsigned())
 		return nil
 	})
-	for name, content := range map[string][]byte{genesisFile: append(text, '\n'), "000001.log": log} {
+	for name, content := range map[string][]byte{GenesisFile: append(text, '\n'), "000001.log": log} {
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -397,7 +397,7 @@ func TestGenesis(t *testing.T) {
 func TestLostGenesis(t *testing.T) {
 	dir := t.TempDir()
 	forge(t, dir, 1, &Claim{Accountant: "gdp"})
-	if err := os.Remove(filepath.Join(dir, genesisFile)); err != nil {
+	if err := os.Remove(filepath.Join(dir, GenesisFile)); err != nil {
 		t.Fatal(err)
 	}
 	o := Options{Key: testKey(), FS: OS{AllowVolatile: true}}

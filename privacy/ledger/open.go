@@ -33,7 +33,7 @@ func Open(dir string, o Options) (*File, error) {
 	if err := errors.Join(o.fill(), o.needKey()); err != nil {
 		return nil, err
 	}
-	if _, err := readAll(o.FS, filepath.Join(dir, genesisFile), maxGenesis); err != nil {
+	if _, err := readAll(o.FS, filepath.Join(dir, GenesisFile), maxGenesis); err != nil {
 		return nil, err // no lock file is left where no ledger is
 	}
 	return take(dir, o, (*File).open)
@@ -120,7 +120,7 @@ func (f *File) create(g Genesis) error {
 	if err := f.opt.FS.SyncDir(f.dir); err != nil {
 		return err
 	}
-	return f.put(genesisFile, content)
+	return f.put(GenesisFile, content)
 }
 
 // begin writes the open record.

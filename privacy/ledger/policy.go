@@ -58,7 +58,7 @@ func openFound(found *Found, beside []kept, g Genesis, o Options) (*File, error)
 		}
 		return Create(found.Dir, g, o)
 	}
-	if _, err := readAll(o.FS, filepath.Join(found.Dir, genesisFile), maxGenesis); err != nil {
+	if _, err := readAll(o.FS, filepath.Join(found.Dir, GenesisFile), maxGenesis); err != nil {
 		return nil, err
 	}
 	f, err := take(found.Dir, o, func(f *File) error {

@@ -127,7 +127,7 @@ func Rotate(dir string, r Replacement, o Options) (RotatedKey, error) {
 	if err := errors.Join(o.fill(), r.validate()); err != nil {
 		return done, err
 	}
-	if _, err := readAll(o.FS, filepath.Join(dir, genesisFile), maxGenesis); err != nil {
+	if _, err := readAll(o.FS, filepath.Join(dir, GenesisFile), maxGenesis); err != nil {
 		return done, err
 	}
 	o.Key, o.PublicKey, o.Fingerprint, o.Filter = nil, nil, nil, nil
@@ -188,7 +188,7 @@ func RotateAll(dir string, r Replacement, o Options, report func(RotatedKey)) er
 	if err := errors.Join(o.fill(), r.validate()); err != nil {
 		return err
 	}
-	if _, err := o.FS.Size(filepath.Join(dir, genesisFile)); err == nil {
+	if _, err := o.FS.Size(filepath.Join(dir, GenesisFile)); err == nil {
 		done, err := Rotate(dir, r, o)
 		if err == nil || done.Changed {
 			report(done)

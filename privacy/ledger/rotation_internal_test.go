@@ -123,7 +123,7 @@ func forgeKey(t testing.TB, dir, note string, edit func(id string, e *entry)) {
 		Epsilon: account.StatedInterval{Lower: math.Inf(1), Upper: math.Inf(1)}}
 	e.signature = ed25519.Sign(seeded(2), e.unsigned())
 	log = appendFrame(log, e.append(nil))
-	for name, content := range map[string][]byte{genesisFile: append(text, '\n'), "000001.log": log} {
+	for name, content := range map[string][]byte{GenesisFile: append(text, '\n'), "000001.log": log} {
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
 			t.Fatal(err)
 		}

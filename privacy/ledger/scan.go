@@ -151,7 +151,7 @@ func (s *scanner) scan(limit *end) (end, error) {
 		n = limit.segment
 	}
 	if n == 0 {
-		return end{}, fmt.Errorf("%w: %s has a %s but no segment", ErrCorrupt, s.dir, genesisFile)
+		return end{}, fmt.Errorf("%w: %s has a %s but no segment", ErrCorrupt, s.dir, GenesisFile)
 	}
 	first, err := s.start(n)
 	if err != nil {
@@ -279,7 +279,7 @@ func (s *scanner) meet() error {
 // the caller knows of, or whose key is not the owner's.
 func (s *scanner) checkWhole(at end, knownSeq uint64) error {
 	if s.chain.records == 0 {
-		return fmt.Errorf("%w: %s has a %s but no first record", ErrCorrupt, s.dir, genesisFile)
+		return fmt.Errorf("%w: %s has a %s but no first record", ErrCorrupt, s.dir, GenesisFile)
 	}
 	h := s.chain.head()
 	known := max(knownSeq, s.known.Seq)

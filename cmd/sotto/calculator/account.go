@@ -45,6 +45,9 @@ func newAccountEpsilon() *cobra.Command {
 		Example: "  sotto account epsilon --noise-multiplier 1 --sample-rate 0.01 --steps 1000 --delta 1e-5",
 		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := m.needNoise(cmd); err != nil {
+				return err
+			}
 			return m.withPlan(func(name string, plan account.Plan) error {
 				i, err := account.Epsilon(plan, delta)
 				if err != nil {
@@ -71,6 +74,9 @@ func newAccountDelta() *cobra.Command {
 		Short: "Delta at an epsilon",
 		Args:  cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := m.needNoise(cmd); err != nil {
+				return err
+			}
 			return m.withPlan(func(name string, plan account.Plan) error {
 				acc, err := m.composed(plan)
 				if err != nil {

@@ -113,6 +113,14 @@ func (m *mechanismFlags) withAccountant(f func(name string) error) error {
 	return err
 }
 
+// needNoise refuses a question about normal noise that states none.
+func (m *mechanismFlags) needNoise(cmd *cobra.Command) error {
+	if m.mechanism == "gaussian" && !cmd.Flags().Changed("noise-multiplier") {
+		return cli.Usagef("--noise-multiplier: found nothing, allowed: 0 or more; 0 is no noise")
+	}
+	return nil
+}
+
 // withPlan is withAccountant with the run that the flags describe.
 func (m *mechanismFlags) withPlan(f func(name string, plan account.Plan) error) error {
 	return m.withAccountant(func(name string) error {

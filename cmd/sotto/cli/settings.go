@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
@@ -37,10 +40,42 @@ func DecodeSettings(set []string) func(any) error {
 			if dec(value) == nil || dec(runfile.WithZeros(value)) == nil {
 				continue
 			}
-			if err := dec(fmt.Sprintf("%q", value)); err != nil { // a bare string
-				return config.Bad(key, value, "a parameter of this graph or data set, of the right type")
+			err := dec(fmt.Sprintf("%q", value)) // a bare string
+			var unknown *toml.StrictMissingError
+			switch {
+			case errors.As(err, &unknown):
+				allowed := "none: there are no parameters"
+				if keys := keysOf(reflect.TypeOf(params)); len(keys) > 0 {
+					allowed = "one of " + strings.Join(keys, ", ")
+				}
+				return &config.Error{File: "--set", Key: key, Found: "an unknown key", Allowed: allowed}
+			case err != nil:
+				return &config.Error{File: "--set", Key: key, Found: strconv.Quote(value),
+					Allowed: "a value of the key's type"}
 			}
 		}
 		return nil
 	}
+}
+
+// keysOf are the keys of a parameter struct, and of those that it embeds.
+func keysOf(t reflect.Type) []string {
+	var keys []string
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return nil
+	}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		switch name, _, _ := strings.Cut(f.Tag.Get("toml"), ","); {
+		case f.Anonymous:
+			keys = append(keys, keysOf(f.Type)...)
+		case name != "" && name != "-":
+			keys = append(keys, name)
+		}
+	}
+	slices.Sort(keys)
+	return keys
 }
