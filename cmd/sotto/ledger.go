@@ -69,8 +69,8 @@ func ledgerOf(path string) (string, error) {
 		return dir, err
 	}
 	return "", &config.Error{File: path, Found: "no ledger",
-		Allowed: "the folder of a run, the state folder of a node, or one ledger of the folder that a policy " +
-			"names"}
+		Allowed: "the folder of a run, the state folder of a node, or one ledger of the folder that a " +
+			"policy names"}
 }
 
 func newLedgerVerify() *cobra.Command {
