@@ -26,7 +26,7 @@ func (l *logFlags) register(c *cobra.Command) {
 	c.Flags().StringVar(&l.format, "log-format", "text", "text or json, one line each")
 	c.Flags().StringVar(&l.text, "log-level", "info",
 		"debug, info, warn or error; log_level of the policy overrides it, and is read again on SIGHUP")
-	c.Flags().BoolVar(&l.quiet, "quiet", false, "log warnings and errors only")
+	c.Flags().BoolVarP(&l.quiet, "quiet", "q", false, "log warnings and errors only")
 }
 
 // open makes the logger, also of libp2p's own lines.

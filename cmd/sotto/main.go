@@ -67,6 +67,7 @@ func newRoot() *cobra.Command {
 		newCard(),
 	)
 	root.AddCommand(studies()...)
+	talk(root)
 	complete(root, "")
 	return root
 }

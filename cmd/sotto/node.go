@@ -165,7 +165,7 @@ func (f *nodeFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	if f.check {
-		return f.preflight(cmd.OutOrStdout(), m)
+		return f.preflight(cmd.OutOrStdout(), m, false)
 	}
 	for _, w := range m.Terms.Warnings {
 		m.Node.Log.Warn(w)

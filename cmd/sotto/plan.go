@@ -90,9 +90,9 @@ charged. Lines that begin with FAULT say what would stop the node;\
 func (f *planFlags) member(cmd *cobra.Command, args []string) error {
 	n := &f.node
 	switch {
-	case len(args) > 0 || len(f.set) > 0 || f.output != "text":
+	case len(args) > 0 || len(f.set) > 0:
 		return cli.Usagef("sotto plan with --data and --policy takes the roster's run file as " +
-			"it is, and gives text: no FILE, --set or --output")
+			"it is: no FILE or --set")
 	case n.files.Data.Path == "":
 		return cli.Usagef("--data: found nothing, allowed: a path")
 	case n.files.Policy == "":
@@ -102,7 +102,7 @@ func (f *planFlags) member(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	return n.preflight(cmd.OutOrStdout(), m)
+	return n.preflight(cmd.OutOrStdout(), m, f.output.JSON())
 }
 
 // simulation plans a run of a run file.
@@ -146,6 +146,18 @@ func rows(w io.Writer) (row func(what, format string, args ...any), flush func()
 	return func(what, format string, args ...any) {
 		fmt.Fprintf(t, "%s\t%s\n", what, fmt.Sprintf(format, args...))
 	}, t.Flush
+}
+
+// jsonRows is rows for programs: a list of names and texts.
+func jsonRows(w io.Writer) (row func(what, format string, args ...any), flush func() error) {
+	type line struct {
+		Name string `json:"name"`
+		Text string `json:"text"`
+	}
+	var all []line
+	return func(what, format string, args ...any) {
+		all = append(all, line{what, fmt.Sprintf(format, args...)})
+	}, func() error { return json.NewEncoder(w).Encode(map[string][]line{"rows": all}) }
 }
 
 func writePlan(w io.Writer, p *forecast.Forecast) error {
@@ -201,13 +213,16 @@ func writeOutlooks(w io.Writer, agents []forecast.Agent) error {
 }
 
 // preflight says what taking part would ask and cost, and looks at what the node needs.
-func (f *nodeFlags) preflight(w io.Writer, m *owner.Membership) error {
+func (f *nodeFlags) preflight(w io.Writer, m *owner.Membership, asJSON bool) error {
 	x := &m.Terms
 	look, err := m.Outlook()
 	if err != nil {
 		return err
 	}
 	write, flush := rows(w)
+	if asJSON {
+		write, flush = jsonRows(w)
+	}
 	faults := 0
 	row := func(what, format string, args ...any) {
 		// a disk's fault can be overridden when the node starts
@@ -231,13 +246,7 @@ func (f *nodeFlags) preflight(w io.Writer, m *owner.Membership) error {
 	row("hears", "%d members on graph %s", m.Node.Graph.Degree(m.Self), m.Roster.Graph)
 	row("data", "%s; %d records for training, %d for the owner's own tests", m.Schema(), x.Records,
 		m.TestRecords())
-	for _, r := range owner.Remarks(m.Owner) {
-		if r.Warning {
-			row("warning", "for you alone: %s", r.Text)
-		} else {
-			row("your file", "for you alone: %s", r.Text)
-		}
-	}
+	fileRows(row, m)
 	row("batches", "%.4g records expected, each drawn with probability %.4g", x.Batch, x.Rate)
 	row("noise",
 		"%s, multiplier %.6g; deviation of the mean gradient %.3g of the clip norm in each parameter, "+
@@ -279,6 +288,17 @@ func (f *nodeFlags) preflight(w io.Writer, m *owner.Membership) error {
 			faults), exitFailed}
 	}
 	return nil
+}
+
+// fileRows say what the owner should know of its file.
+func fileRows(row func(what, format string, args ...any), m *owner.Membership) {
+	for _, r := range owner.Remarks(m.Owner) {
+		what := "your file"
+		if r.Warning {
+			what = "warning"
+		}
+		row(what, "for you alone: %s", r.Text)
+	}
 }
 
 // oddsText says what the run's epsilon means.

@@ -16,6 +16,7 @@ import (
 func newRelay() *cobra.Command {
 	var f owner.Files
 	var listen string
+	var quiet bool
 	c := &cobra.Command{
 		Use:   "relay --key FILE --listen HOST:PORT",
 		Short: "Carry connections between members of a roster who cannot connect to each other",
@@ -32,16 +33,21 @@ What it carries is encrypted between the members: it sees who talks to whom, whe
 					return cli.Usagef("--%s: found nothing; see sotto relay --help", name)
 				}
 			}
-			return serveRelay(cmd, &f, listen)
+			return serveRelay(cmd, &f, listen, quiet)
 		},
 	}
 	registerRosterFile(c, &f)
 	c.Flags().StringVar(&f.Key, "key", "", "the relay's own key file")
 	c.Flags().StringVar(&listen, "listen", "", "host:port to listen on")
+	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "log warnings and errors only")
 	return c
 }
 
-func serveRelay(cmd *cobra.Command, f *owner.Files, listen string) error {
+func serveRelay(cmd *cobra.Command, f *owner.Files, listen string, quiet bool) error {
+	level := slog.LevelInfo
+	if quiet {
+		level = slog.LevelWarn
+	}
 	members, err := roster.Read(f.Roster)
 	if err != nil {
 		return err
@@ -51,7 +57,7 @@ func serveRelay(cmd *cobra.Command, f *owner.Files, listen string) error {
 		return err
 	}
 	r, err := p2p.NewRelay(p2p.RelayConfig{Key: key, Members: p2pMembers(members), Listen: listen,
-		Log: slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))})
+		Log: slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}))})
 	if err != nil {
 		return cli.OfFlag(err, map[string]string{"key": "--key"})
 	}

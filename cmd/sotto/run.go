@@ -78,6 +78,10 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 		enc := json.NewEncoder(cmd.OutOrStdout())
 		return enc.Encode(res.Summary)
 	}
+	if says(cmd) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "config digest %s\nrun hash %s\n", res.Summary.ConfigDigest,
+			res.Summary.RunHash)
+	}
 	return res.Summary.WriteTable(cmd.OutOrStdout())
 }
 
