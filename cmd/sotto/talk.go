@@ -30,7 +30,8 @@ func talk(root *cobra.Command) {
 	}
 	root.PersistentPostRun = func(cmd *cobra.Command, _ []string) {
 		if verbose {
-			fmt.Fprintf(cmd.ErrOrStderr(), "%s; %.1f s\n", versionLine(versions()), time.Since(began).Seconds())
+			fmt.Fprintf(cmd.ErrOrStderr(), "%s; %.1f s\n", versionLine(versions()),
+				time.Since(began).Seconds())
 		}
 	}
 }
