@@ -43,10 +43,12 @@ func newReproduce() *cobra.Command {
 		Long:  reproduceLong,
 		Example: "  sotto reproduce list\n  sotto reproduce seed000-table1 --scale smoke\n  sotto " +
 			"reproduce seed000-table1 --scale full --dir docs/results/seed000\n  sotto reproduce " +
-			"seed000-figure1 --scale full --dir docs/results/seed000 --finished\n  sotto reproduce " +
-			"seed000-table4 --scale short",
+			"seed000-figure1 --scale full --dir docs/results/seed000 --finished",
 		Args: cli.Exactly(1, "one STUDY"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("format") {
+				fmt.Fprintln(cmd.ErrOrStderr(), "note: --format is called --output, as elsewhere")
+			}
 			if !slices.Contains(reproduce.Scales, reproduce.Scale(scale)) {
 				return cli.Usagef("--scale: found %q, allowed: smoke, short, full", scale)
 			}
@@ -54,7 +56,7 @@ func newReproduce() *cobra.Command {
 				"csv":      (*reproduce.Document).CSV,
 				"markdown": (*reproduce.Document).Markdown, "latex": (*reproduce.Document).LaTeX}[format]
 			if !ok {
-				return cli.Usagef("--format: found %q, allowed: csv, latex, markdown, text",
+				return cli.Usagef("--output: found %q, allowed: csv, latex, markdown, text",
 					format)
 			}
 			if dir == "" {
@@ -87,7 +89,9 @@ func newReproduce() *cobra.Command {
 			"takes weeks; full: the publication's size")
 	fl.StringVar(&dir, "dir", "", "directory of the study; default: reproductions/STUDY-SCALE")
 	fl.BoolVar(&finished, "finished", false, "report on the runs that are finished, run none")
-	fl.StringVar(&format, "format", "text", "text, csv, markdown or latex")
+	fl.StringVar(&format, "output", "text", "text, csv, markdown or latex")
+	fl.StringVar(&format, "format", "text", "")
+	fl.Lookup("format").Hidden = true // the older name
 	fl.StringVar(&f.shard, "shard", "", "i/n: run the cells whose number modulo n is i, from 0")
 	fl.IntVar(&f.shards, "shards", 0, "n: as --shard i/n with i from the environment of an array job")
 	fl.IntVar(&f.workers, "workers", 0, "runs at the same time; 0: one for each processor; changes no result")
