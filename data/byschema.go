@@ -128,7 +128,7 @@ func tableFiles(decode func(any) error, src Source) (*Split, error) {
 		if err != nil {
 			return nil, err
 		}
-		sums = append(sums, hexSum(b))
+		sums, all.Dropped = append(sums, hexSum(b)), all.Dropped+r.Counts.Dropped
 		for k := range r.Len() {
 			g := i
 			if p.Group != "" {

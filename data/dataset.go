@@ -54,13 +54,16 @@ type Dataset struct {
 	Digest string
 }
 
-// Known is what is public of the features.
+// Known is what is known besides of where records come from.
 type Known struct {
 	// Variables says what the features are, and the label or target; nil where nothing is
 	// known. See Dataset.Described.
 	Variables []schema.Variable
 	// RowNorm is a public bound of the L2 norm of every row, 0 where none is known.
 	RowNorm float64
+	// Dropped is how many rows of a user's files are left out for a missing cell. It is
+	// private.
+	Dropped int
 }
 
 // Len returns the number of records.

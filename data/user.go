@@ -204,6 +204,7 @@ func (p *CSVParams) load(path string, sums *[]string) (*Dataset, error) {
 		return nil, err
 	}
 	d := flat("csv", x)
+	d.Dropped = len(t.Lines) - len(keep)
 	if p.Label != "" {
 		d.Classes, d.ClassNames = len(p.Classes), p.Classes
 		d.Labels, err = labelsFrom(t, p.Label, p.Classes, keep)

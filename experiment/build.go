@@ -136,7 +136,7 @@ func (f *File) BuildWith(dataDir string, cache *data.Cache) (*Experiment, error)
 	if err := f.At("evaluate", e.takeFold()); err != nil {
 		return nil, err
 	}
-	e.Notes.Warnings = append(e.Notes.Warnings, labelRemarks(e.Task.Split.Train)...)
+	e.Notes.Warnings = append(e.Notes.Warnings, tableRemarks(e.Task.Split.Train)...)
 	if err := e.ask(); err != nil {
 		return nil, err
 	}

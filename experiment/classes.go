@@ -5,12 +5,42 @@ import (
 	"strings"
 
 	"sotto/data"
+	"sotto/data/schema"
 )
 
-// labelRemarks say which classes of the user's own file have no training record. They are
-// for simulations, whose readers have the file.
+// tableRemarks say what of the user's own files spoils a training: rows that are left
+// out, features without public bounds, labels without records. They are for simulations,
+// whose readers have the files.
+func tableRemarks(d *data.Dataset) []string {
+	if !data.OfUsers(d.Name) {
+		return nil
+	}
+	var all []string
+	if d.Dropped > 0 {
+		all = append(all, fmt.Sprintf("%d rows of the files are left out for a missing cell: the model does "+
+			"not learn from such records", d.Dropped))
+	}
+	if names := unscaled(d); len(names) > 0 {
+		all = append(all, "features without public bounds stand as they are, where steps and clips are for "+
+			"values of about 1: "+strings.Join(names, ", ")+"; [data.bounds] scales them")
+	}
+	return append(all, labelRemarks(d)...)
+}
+
+// unscaled are the numbers among the features that nothing public bounds.
+func unscaled(d *data.Dataset) []string {
+	var names []string
+	for _, v := range d.Variables {
+		if v.At >= 0 && v.Categories == nil && v.Form == schema.Plain && d.Name == "csv" {
+			names = append(names, v.Name)
+		}
+	}
+	return names
+}
+
+// labelRemarks say which classes have no training record.
 func labelRemarks(d *data.Dataset) []string {
-	if !data.OfUsers(d.Name) || d.Classes == 0 {
+	if d.Classes == 0 {
 		return nil
 	}
 	counts := make([]int, d.Classes)

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -40,6 +41,8 @@ dataset = "csv"
 path = %q
 label = "ill"
 label_values = %s
+[data.bounds]
+x = [0, 40]
 [model]
 name = "mlp"
 hidden = [2]
@@ -54,6 +57,57 @@ hidden = [2]
 		got := strings.Join(e.Notes.Warnings, "\n")
 		if (want == "") != (got == "") || !strings.Contains(got, want) {
 			t.Errorf("%s: warnings %q, want %q", labels, got, want)
+		}
+	}
+}
+
+// Rows that are left out, features without bounds, and a model that is no better than the
+// most frequent class are said.
+func TestHopelessTables(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("x,y,ill\n")
+	for i := range 60 {
+		fmt.Fprintf(&b, "%d,%d,%s\n", 1000+i, i%7, []string{"no", "no", "yes"}[i%3])
+	}
+	b.WriteString("?,3,no\n2000,?,yes\n")
+	path := filepath.Join(t.TempDir(), "own.csv")
+	if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := experiment.Parse("own.toml", fmt.Appendf(nil, `rounds = 2
+topology.agents = 3
+privacy.mechanism = "none"
+privacy.batch_size = 4
+[data]
+dataset = "csv"
+path = %q
+missing = ["?"]
+label = "ill"
+label_values = ["no", "yes"]
+[data.bounds]
+y = [0, 6]
+[model]
+name = "logistic"
+[algorithm]
+step_size = 1e-9
+`, path), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := f.Build("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Run(context.Background(), e, Options{Out: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := strings.Join(append(e.Notes.Warnings, r.Summary.Notes...), "\n")
+	for _, want := range []string{"2 rows of the files are left out", "values of about 1: x; [data.bounds]",
+		"which a model has that always says \"no\""} { // one that hardly moves says one class of all
+
+		if !strings.Contains(said, want) {
+			t.Errorf("%q does not say %q", said, want)
 		}
 	}
 }

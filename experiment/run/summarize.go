@@ -49,6 +49,9 @@ func (r *Training) summarize() rundir.Summary {
 		a := *last.Accuracy
 		s.Accuracy = &a
 	}
+	if text := belowMajority(e, s.Accuracy); text != "" {
+		s.Notes = append(s.Notes, text)
+	}
 	for i := range s.Agents {
 		b := r.world.Sim.BytesSent(i)
 		s.BytesSent = max(s.BytesSent, b)
