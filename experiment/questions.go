@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -82,6 +83,38 @@ func (e builder) ask() error {
 	return nil
 }
 
+// QuestionsOf are the run's questions, compiled; nil where it learns.
+func QuestionsOf(e *Experiment) []query.Part {
+	if q := e.File.Algorithm.questions; q != nil {
+		return q.Parts
+	}
+	return nil
+}
+
+// Expectations say of each question how far a count of it is off, before anything is
+// asked.
+func Expectations(e *Experiment) []string {
+	q := e.File.Algorithm.questions
+	if q == nil {
+		return nil
+	}
+	var all []string
+	for k := range q.Parts {
+		all = append(all, fmt.Sprintf("%s: each count within %.3g records of what there is, at level %g",
+			q.Parts[k].Text, q.Expected(k, noiseOf(e), e.File.Algorithm.Level), e.File.Algorithm.Level))
+	}
+	return all
+}
+
+// noiseOf is the standard deviation of the noise in the sums over all owners.
+func noiseOf(e *Experiment) float64 {
+	squares := 0.
+	for i := range e.File.Topology.Agents {
+		squares += math.Pow(planOf(e, i).Noise/e.Setup.Scheme.Counts(e.Seats.ID(0)), 2)
+	}
+	return math.Sqrt(squares)
+}
+
 // Answers are what a run that asks questions has found, for a file.
 type Answers struct {
 	Owners   int            `json:"owners"`
@@ -101,12 +134,7 @@ func AnswersOf(e *Experiment, model tensor.Vec) (*Answers, error) {
 		return nil, nil
 	}
 	f, n := e.File, e.File.Topology.Agents
-	a := &Answers{Owners: n, Level: f.Algorithm.Level, Sampling: f.Algorithm.Sampling}
-	squares := 0.
-	for i := range n {
-		squares += math.Pow(planOf(e, i).Noise/e.Setup.Scheme.Counts(e.Seats.ID(0)), 2)
-	}
-	a.Noise = math.Sqrt(squares)
+	a := &Answers{Owners: n, Noise: noiseOf(e), Level: f.Algorithm.Level, Sampling: f.Algorithm.Sampling}
 	o := query.Answerer{Level: a.Level, Sampling: a.Sampling}
 	var err error
 	if a.Answers, err = plan.Answers(widened(model, float64(n)), a.Noise, o); err != nil || !seesAll(e) {

@@ -176,6 +176,9 @@ func writePlan(w io.Writer, p *forecast.Forecast) error {
 			row("comparison", "epsilon %s", p.Walk.Printed.Text())
 		}
 	}
+	for _, text := range p.Questions {
+		row("question", "%s", text)
+	}
 	for _, warning := range p.Warnings {
 		row("warning", "%s", warning)
 	}
@@ -263,6 +266,9 @@ func (f *nodeFlags) preflight(w io.Writer, m *owner.Membership, asJSON bool) err
 	}
 	for _, left := range x.Uncharged {
 		row("not in it", "%s", left)
+	}
+	for _, text := range owner.Expectations(m.Owner) {
+		row("question", "%s", text)
 	}
 	row("in odds", "%s", oddsText(x, look.Total))
 	row("one charge", "epsilon %s alone", rundir.FormatFine(float64(look.First.Upper)))

@@ -48,9 +48,16 @@ type Forecast struct {
 	Adjacency  string       `json:"adjacency"`
 	Unit       string       `json:"unit"`
 	Accountant string       `json:"accountant"`
-	Warnings   []string     `json:"warnings,omitempty"`
+	Said
 	// Walk is what one agent learns that sees only the tokens it holds, where asked for.
 	Walk *rundir.WalkFigures `json:"walk,omitempty"`
+}
+
+// Said is what a plan says in words.
+type Said struct {
+	Warnings []string `json:"warnings,omitempty"`
+	// Questions say how far the answers to a run's questions are off.
+	Questions []string `json:"questions,omitempty"`
 }
 
 // Of returns what is planned. Runs are refused of which it cannot be said before they
@@ -69,7 +76,7 @@ func Of(e *experiment.Experiment) (Forecast, error) {
 		Adjacency:  e.Setup.Target.Adjacency.String(),
 		Unit:       experiment.UnitText(f),
 		Accountant: f.Privacy.Accountant,
-		Warnings:   e.Notes.Warnings,
+		Said:       Said{e.Notes.Warnings, experiment.Expectations(e)},
 	}
 	if who := f.Adversaries.Text(); who != "" {
 		p.Warnings = append(p.Warnings[:len(p.Warnings):len(p.Warnings)],

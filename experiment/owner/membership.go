@@ -186,6 +186,7 @@ func (m *Membership) request(population string) roster.Request {
 		Provenance:        m.Terms.Provenance,
 		Curious:           m.Terms.Curious,
 		Events:            events,
+		Questions:         asked(m.Owner, m.Terms.Target),
 	}
 }
 

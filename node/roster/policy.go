@@ -59,6 +59,7 @@ type DatasetPolicy struct {
 	LifetimeEpsilon float64 `toml:"lifetime_epsilon"`
 	LifetimeDelta   float64 `toml:"lifetime_delta"`
 	MinRecords      int     `toml:"min_records"` // a public lower bound on the number of records
+	QuestionPolicy
 }
 
 // ReadPolicy reads a policy file.
@@ -136,6 +137,9 @@ func (p *Policy) validate() error {
 			return config.Bad(key("lifetime_delta"), d.LifetimeDelta,
 				fmt.Sprintf("above 0 and below 1/min_records = %.3g, better a tenth of it",
 					1/float64(d.MinRecords)))
+		}
+		if err := d.QuestionPolicy.validate(key); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -222,6 +226,13 @@ type Request struct {
 	// none
 	Curious string
 	Events  []account.Event // of answers: each must have a finite price
+	Questions
+}
+
+// Questions are what a request asks of the records, and what that costs in all.
+type Questions struct {
+	Asked   []Asked
+	Epsilon float64
 }
 
 // Allow returns the budget of the data set, or why the owner refuses: an error that wraps
@@ -242,6 +253,8 @@ func (p *Policy) Allow(r Request) (DatasetPolicy, error) {
 			fmt.Sprintf("an expected batch of at least %g", p.MinimumBatch))
 	case r.Provenance != privacy.Proved:
 		return refuse("mechanism", r.Provenance, "a mechanism whose guarantee is proved")
+	case d.allow(r.Asked, r.Questions.Epsilon) != nil:
+		return DatasetPolicy{}, d.allow(r.Asked, r.Questions.Epsilon)
 	case r.Curious != "" && suspects(r.Curious) < suspects(p.Curious):
 		return refuse("curious", r.Curious, "noise that protects where these disclose their secrets: "+
 			suspicion[suspects(p.Curious)])

@@ -1,0 +1,28 @@
+package owner
+
+import (
+	"math"
+
+	"sotto/experiment"
+	"sotto/node/roster"
+)
+
+// asked is what a run that asks questions wants of the policy. target is the epsilon of
+// all of them, 0 where the run states its noise: then no limit is known to hold.
+func asked(o *Owner, target float64) roster.Questions {
+	if target == 0 {
+		target = math.Inf(1)
+	}
+	all := roster.Questions{Epsilon: target}
+	for _, p := range experiment.QuestionsOf(o.e) {
+		q := roster.Asked{Text: p.Text, Kind: p.Kind, Cells: p.Dim, Columns: append(p.Vars, p.By...)}
+		for _, c := range p.Where {
+			q.Columns = append(q.Columns, c.Var)
+		}
+		all.Asked = append(all.Asked, q)
+	}
+	return all
+}
+
+// Expectations say how far the answers to a run's questions are off.
+func Expectations(o *Owner) []string { return experiment.Expectations(o.e) }

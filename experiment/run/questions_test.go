@@ -1,0 +1,129 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sotto/experiment"
+	"sotto/experiment/experimenttest"
+	"sotto/experiment/rundir"
+)
+
+func questions(t *testing.T, set ...string) *experiment.Experiment {
+	t.Helper()
+	f, err := experiment.Parse("questions.toml", []byte(experimenttest.Questions), set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := f.Build("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func answersOf(t *testing.T, e *experiment.Experiment) *experiment.Answers {
+	t.Helper()
+	r, err := Run(context.Background(), e, Options{Out: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(filepath.Join(r.Dir, rundir.AnswersFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := new(experiment.Answers)
+	if err := json.Unmarshal(b, a); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// With noise of their own, owners are the square root of their number worse than one
+// trusted curator with the same epsilon; with noise that they share they are within 1.1
+// times the curator's error, on any graph.
+func TestNoiseBesideACurator(t *testing.T) {
+	budget := []string{"privacy.noise_multiplier=0", "privacy.target_epsilon=1", "data.train=400",
+		"algorithm.acceleration=plain"}
+	curator := answersSigma(t, append(budget, "topology.agents=1", "topology.graph=complete")...)
+	for _, n := range []int{10, 100} {
+		for _, graph := range []string{"ring", "complete", "er"} {
+			set := append(budget[:len(budget):len(budget)], fmt.Sprintf("topology.agents=%d", n),
+				"topology.graph="+graph)
+			if graph == "er" {
+				set = append(set, "topology.p=0.3")
+			}
+			own := answersSigma(t, set...)
+			if math.Abs(own-curator*math.Sqrt(float64(n))) > 1e-6*own {
+				t.Errorf("%d owners, %s: own noise %v, want %v", n, graph, own, curator*math.Sqrt(float64(n)))
+			}
+			shared := answersSigma(t, append(set, "privacy.mechanism=decor", "privacy.curious=none",
+				"privacy.pair_noise_ratio=1000")...)
+			if shared > 1.1*curator || shared < curator*(1-1e-6) {
+				t.Errorf("%d owners, %s: shared noise %v, a curator has %v", n, graph, shared, curator)
+			}
+		}
+	}
+}
+
+// answersSigma is the noise of the sums that a run has planned.
+func answersSigma(t *testing.T, set ...string) float64 {
+	t.Helper()
+	e := questions(t, set...)
+	a, err := experiment.AnswersOf(e, e.Task.Init)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a.Noise
+}
+
+// What is measured is what is planned: over 40 seeds, answers differ from the true values
+// by the noise that is stated. A right program fails with a probability below 1e-5.
+func TestAnswersHaveTheStatedNoise(t *testing.T) {
+	for _, mechanism := range [][]string{nil, {"privacy.mechanism=decor", "privacy.curious=none",
+		"privacy.pair_noise_ratio=20"}} {
+		squares, count := 0., 0
+		for seed := range 40 {
+			set := append([]string{fmt.Sprintf("seed=%d", seed+1), "topology.graph=complete", "rounds=2",
+				"algorithm.ask=[\"count() by label\"]", "algorithm.shares=[1]",
+				"algorithm.acceleration=plain"}, mechanism...)
+			a := answersOf(t, questions(t, set...))
+			for k, r := range a.Answers[0].Rows {
+				if r.Value == 0 { // below 0 before it was cut there
+					continue
+				}
+				squares += math.Pow((r.Value-a.True[0].Rows[k].Value)/a.Noise, 2)
+				count++
+			}
+		}
+		// the mean square of count normal numbers has mean 1 and deviation sqrt(2/count);
+		// counts of 12 that fall below 0 are left out, which takes at most .15 off
+		if mean := squares / float64(count); mean > 1+5*math.Sqrt(2/float64(count)) || mean < .6 {
+			t.Errorf("%v: mean square %v over %d figures, want 1", mechanism, mean, count)
+		}
+	}
+}
+
+// A question for nobody, or with absurd numbers, costs nothing and crashes nothing.
+func TestAbsurdQuestions(t *testing.T) {
+	for _, ask := range []string{`histogram(\"400\", 1000000)`, `mean(\"400\")`, `count() by nothing`} {
+		f, err := experiment.Parse("questions.toml", []byte(experimenttest.Questions),
+			[]string{`algorithm.ask=["` + ask + `"]`, "algorithm.shares=[1]"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Build(""); err == nil || !strings.Contains(err.Error(), "algorithm.ask: found") {
+			t.Errorf("%s: %v", ask, err)
+		}
+	}
+	a := answersOf(t, questions(t, `algorithm.ask=["count() where \"400\" > 5"]`, "algorithm.shares=[1]"))
+	if r := a.Answers[0].Rows[0]; a.True[0].Rows[0].Value != 0 || r.High < 0 {
+		t.Errorf("%+v", a)
+	}
+}

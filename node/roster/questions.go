@@ -1,0 +1,66 @@
+package roster
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"sotto/config"
+)
+
+// QuestionPolicy is what an owner allows to be asked of a data set by algorithm query. A
+// key that is not there allows all.
+type QuestionPolicy struct {
+	// Questions are the kinds that may be asked, such as "mean"; Columns those that they
+	// may name, in by and where too.
+	Questions []string `toml:"questions,omitempty"`
+	Columns   []string `toml:"question_columns,omitempty"`
+	// SmallestGroup is how many records a group, bin or cell has at least where records
+	// were spread evenly over those of a question: min_records over their number.
+	SmallestGroup float64 `toml:"smallest_group,omitempty"`
+	// Epsilon is the most that all questions of one run may cost.
+	Epsilon float64 `toml:"question_epsilon,omitempty"`
+}
+
+// Asked is one question of a request.
+type Asked struct {
+	Text, Kind string
+	Columns    []string
+	Cells      int // numbers that it asks for
+}
+
+func (q *QuestionPolicy) validate(key func(string) string) error {
+	switch {
+	case !(q.SmallestGroup >= 0):
+		return config.Bad(key("smallest_group"), q.SmallestGroup, "at least 0")
+	case !(q.Epsilon >= 0):
+		return config.Bad(key("question_epsilon"), q.Epsilon, "at least 0; 0 or nothing: no limit of its own")
+	}
+	return nil
+}
+
+// allow refuses questions that the owner does not answer. epsilon is what all of them
+// together cost.
+func (d *DatasetPolicy) allow(asked []Asked, epsilon float64) error {
+	q := &d.QuestionPolicy
+	for _, a := range asked {
+		if q.Questions != nil && !slices.Contains(q.Questions, a.Kind) {
+			return refusal("questions", a.Text, "one of "+strings.Join(q.Questions, ", "))
+		}
+		for _, c := range a.Columns {
+			if q.Columns != nil && !slices.Contains(q.Columns, c) {
+				return refusal("question_columns", a.Text+": "+c, "one of "+strings.Join(q.Columns, ", "))
+			}
+		}
+		if g := q.SmallestGroup; g > 0 && float64(d.MinRecords) < g*float64(a.Cells) {
+			return refusal("smallest_group", fmt.Sprintf("%s: %d cells", a.Text, a.Cells),
+				fmt.Sprintf("at most %d: min_records %d over smallest_group %g",
+					int(float64(d.MinRecords)/g), d.MinRecords, g))
+		}
+	}
+	if q.Epsilon > 0 && len(asked) > 0 && !(epsilon <= q.Epsilon) {
+		return refusal("question_epsilon", epsilon,
+			fmt.Sprintf("a target_epsilon of at most %g for the questions of one run", q.Epsilon))
+	}
+	return nil
+}
