@@ -39,17 +39,20 @@ type GossipAverage struct {
 
 // NewGossipAverage decodes AverageParams and returns their factory.
 func NewGossipAverage(decode func(any) error) (agent.Factory, error) {
-	return newAverage("value", decode)
+	return newAverage("value", true, decode)
 }
 
 // NewQuery is NewGossipAverage of the oracle "statistic": the sums that answer the
 // questions of a run, averaged over all owners. Who knows how many owners there are
-// multiplies by that.
+// multiplies by that. It starts at 0, so that an owner whose budget gives no answer
+// counts as one without records.
 func NewQuery(decode func(any) error) (agent.Factory, error) {
-	return newAverage("statistic", decode)
+	return newAverage("statistic", false, decode)
 }
 
-func newAverage(oracle string, decode func(any) error) (agent.Factory, error) {
+// newAverage averages the answers of an oracle; first says that an agent without one has
+// the initial vector, else 0.
+func newAverage(oracle string, first bool, decode func(any) error) (agent.Factory, error) {
 	p := AverageParams{Recursion: Recursion{Acceleration: "plain"}}
 	if err := decode(&p); err != nil {
 		return nil, err
@@ -64,7 +67,9 @@ func newAverage(oracle string, decode func(any) error) (agent.Factory, error) {
 		}
 		a.y, a.previous, a.next = make(tensor.Vec, env.Dim), make(tensor.Vec, env.Dim),
 			make(tensor.Vec, env.Dim)
-		copy(a.y, env.Init)
+		if first {
+			copy(a.y, env.Init)
+		}
 		return a, nil
 	}, nil
 }

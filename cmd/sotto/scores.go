@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"sotto/experiment/owner"
+	"sotto/experiment/rundir"
 	"sotto/model/score"
 )
 
@@ -11,6 +12,15 @@ import (
 // and the model that was trained alone.
 func sayFigures(row func(what, format string, args ...any), r *owner.Result) {
 	s := r.Scores
+	if r.Unanswered {
+		row("answers", "none: the budget gave no answer of this owner's, and sums without it are not "+
+			"what was asked")
+		return
+	}
+	if r.Metric == "" {
+		row("answers", "%s; sotto query shows them", rundir.AnswersFile)
+		return
+	}
 	if s == nil {
 		row(r.Metric, "%.4g on %d own test records", r.Value, r.Tests)
 		if r.Alone != nil {

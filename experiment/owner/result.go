@@ -23,9 +23,11 @@ type Result struct {
 	Alone  *jsonfloat.Float `json:"alone,omitempty"`
 	Tests  int              `json:"test_records"`
 	Charged
-	Over   uint64  `json:"answers_longer_than_pad,omitempty"` // of the last process
-	Note   string  `json:"note"`
-	Scores *Scores `json:"scores,omitempty"` // nil: the model neither classifies nor has a target
+	Over uint64 `json:"answers_longer_than_pad,omitempty"` // of the last process
+	Note string `json:"note"`
+	// Unanswered says that the budget gave no answer to the run's questions.
+	Unanswered bool    `json:"unanswered,omitempty"`
+	Scores     *Scores `json:"scores,omitempty"` // nil: the model neither classifies nor has a target
 }
 
 // Charged is what all runs on these data have been charged.
@@ -51,13 +53,14 @@ func (p *process) finish(n *node.Node) (*Result, error) {
 	if err := p.writeStatement(); err != nil {
 		return nil, err
 	}
-	if err := writeAnswers(p, n.Params()); err != nil {
+	if err := writeAnswers(p, n); err != nil {
 		return nil, err
 	}
 	r, err := p.figures(n.Params(), tokens)
 	if err != nil {
 		return nil, err
 	}
+	r.Unanswered = experiment.Asks(p.e.File) && n.Status().Exhausted
 	if b, err = json.MarshalIndent(r, "", "  "); err != nil {
 		return nil, err
 	}
@@ -65,10 +68,11 @@ func (p *process) finish(n *node.Node) (*Result, error) {
 }
 
 // writeAnswers leaves what a run that asks questions has found. It is what all members
-// know, for they know the model.
-func writeAnswers(p *process, theta tensor.Vec) error {
-	a, err := experiment.AnswersOf(p.e, theta)
-	if a == nil || err != nil {
+// know, for they know the model. A member whose budget gave no answer has nothing to say:
+// sums without its own are not what was asked.
+func writeAnswers(p *process, n *node.Node) error {
+	a, err := experiment.AnswersOf(p.e, n.Params())
+	if a == nil || err != nil || n.Status().Exhausted {
 		return err
 	}
 	b, err := rundir.Indent(a)
@@ -112,13 +116,16 @@ func (p *process) figures(theta tensor.Vec, tokens []tensor.Vec) (*Result, error
 	if tokens == nil {
 		models = []tensor.Vec{theta}
 	}
+	if experiment.QuestionsOf(p.e) != nil { // what was found is no model
+		models, r.Tests = nil, 0
+	}
 	for _, v := range models {
 		var value float64
 		value, r.Metric = p.Accuracy(v)
 		r.Value += jsonfloat.Float(value / float64(len(models)))
 	}
 	var local tensor.Vec
-	if p.Baseline {
+	if p.Baseline && models != nil {
 		var err error
 		if local, err = (alone{p.Owner}).model(); err != nil {
 			return nil, err
