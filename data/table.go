@@ -39,6 +39,7 @@ func (p *TableParams) validate() error {
 // from data.
 type feature struct {
 	name   string
+	as     string    // what people call it; "": name
 	lo, hi float64   // scaled to (x - lo)/(hi - lo) and clamped to [0, 1]
 	log    bool      // scaled to ln(1 + x - lo)/ln(1 + hi - lo) instead, for counts with a long tail
 	values []float64 // categories; all but the first get a column that is 0 or 1

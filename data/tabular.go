@@ -21,14 +21,14 @@ const housingMedian = 179_700
 // housingFeatures have public bounds: the state's extent, the caps of the census file and
 // round figures above the largest block group.
 var housingFeatures = []feature{
-	{name: "1", lo: -125, hi: -114},            // longitude
-	{name: "2", lo: 32, hi: 43},                // latitude
-	{name: "3", lo: 0, hi: 52},                 // median age, capped
-	{name: "4", lo: 0, hi: 40_000, log: true},  // rooms
-	{name: "5", lo: 0, hi: 6_500, log: true},   // bedrooms
-	{name: "6", lo: 0, hi: 36_000, log: true},  // population
-	{name: "7", lo: 0, hi: 6_500, log: true},   // households
-	{name: "8", lo: 0, hi: 15.0001, log: true}, // median income in 10,000 dollars, capped
+	{name: "1", as: "longitude", lo: -125, hi: -114},            // longitude
+	{name: "2", as: "latitude", lo: 32, hi: 43},                 // latitude
+	{name: "3", as: "age", lo: 0, hi: 52},                       // median age, capped
+	{name: "4", as: "rooms", lo: 0, hi: 40_000, log: true},      // rooms
+	{name: "5", as: "bedrooms", lo: 0, hi: 6_500, log: true},    // bedrooms
+	{name: "6", as: "population", lo: 0, hi: 36_000, log: true}, // population
+	{name: "7", as: "households", lo: 0, hi: 6_500, log: true},  // households
+	{name: "8", as: "income", lo: 0, hi: 15.0001, log: true},    // median income in 10,000 dollars, capped
 }
 
 // californiaHousing loads the houses data of StatLib (Pace, Barry 1997): 20,640 block

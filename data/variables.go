@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 
@@ -12,7 +13,7 @@ func variablesOf(features []feature, normalize bool) []schema.Variable {
 	all, at := make([]schema.Variable, 0, len(features)+1), 0
 	for k := range features {
 		f := &features[k]
-		c := schema.Variable{Name: f.name, At: at, Missing: -1}
+		c := schema.Variable{Name: cmp.Or(f.as, f.name), At: at, Missing: -1}
 		switch {
 		case f.values != nil:
 			for _, v := range f.values {
