@@ -8,6 +8,7 @@ import (
 	"sotto/config"
 	"sotto/data"
 	"sotto/oracle"
+	"sotto/privacy"
 	"sotto/query"
 	"sotto/tensor"
 )
@@ -140,14 +141,29 @@ func AnswersOf(e *Experiment, model tensor.Vec) (*Answers, error) {
 	if a.Answers, err = plan.Answers(widened(model, float64(n)), a.Noise, o); err != nil || !seesAll(e) {
 		return a, err
 	}
-	sums := make([]float64, plan.Dim)
-	for i := range e.Task.Split.Train.Len() {
-		for c, x := range e.Task.Split.Train.X.Row(i) {
-			sums[c] += float64(x)
+	sums, err := trueSums(e, plan.Dim)
+	if err == nil {
+		a.True, err = plan.Answers(sums, 0, o)
+	}
+	return a, err
+}
+
+// trueSums are those of all agents' records, or persons, without noise or clip.
+func trueSums(e *Experiment, dim int) ([]float64, error) {
+	sums := make([]float64, dim)
+	for _, part := range e.Task.Parts {
+		o := oracle.Statistic{ClipNorm: math.Inf(1), Adjacency: e.File.Privacy.adjacency,
+			Unit: e.File.Privacy.unit, Persons: e.File.Privacy.Persons, Dim: dim}
+		if err := o.Bind(oracle.Records{Data: e.Task.Split.Train, Index: part}, nil); err != nil {
+			return nil, err
+		}
+		var v privacy.Value
+		o.Evaluate(&v, nil, nil)
+		for c, x := range v.Wide {
+			sums[c] += x
 		}
 	}
-	a.True, err = plan.Answers(sums, 0, o)
-	return a, err
+	return sums, nil
 }
 
 func widened(v tensor.Vec, factor float64) []float64 {

@@ -127,3 +127,28 @@ func TestAbsurdQuestions(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 }
+
+// Where persons count, the true values beside answers count persons too: each by the mean
+// of its first rows.
+func TestTrueValuesCountPersons(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "own.csv")
+	rows := "id,age,ill\na,10,no\na,30,yes\nb,50,no\nc,20,yes\nc,20,yes\nc,80,no\nd,40,no\n"
+	if err := os.WriteFile(path, []byte(rows), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e := questions(t, `data={dataset="csv", partition="iid", unit_column="id", label="ill", test_fraction=0.5, `+
+		`label_values=["no", "yes"], bounds={age=[0, 100]}, path="`+path+`"}`, "topology.agents=1",
+		"topology.graph=complete", "privacy.unit=person", "privacy.max_rows_per_person=2",
+		`algorithm.ask=["count() by ill", "mean(age)"]`, "privacy.target_delta=1e-2",
+		"algorithm.acceleration=plain")
+	a := answersOf(t, e)
+	// a is half a yes and half a no, c a whole yes; means of age 20, 50, 20, 40
+	for k, want := range []float64{2.5, 1.5} {
+		if got := a.True[0].Rows[k].Value; math.Abs(got-want) > 1e-4 {
+			t.Errorf("count %d: %v, want %v", k, got, want)
+		}
+	}
+	if got := a.True[1].Rows[0].Value; math.Abs(got-32.5) > 1e-3 {
+		t.Errorf("mean %v, want 32.5", got)
+	}
+}
