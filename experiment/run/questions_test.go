@@ -137,8 +137,8 @@ func TestTrueValuesCountPersons(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := questions(t, `data={dataset="csv", partition="iid", unit_column="id", label="ill", `+
-		`test_fraction=0.5, label_values=["no", "yes"], bounds={age=[0, 100]}, path="`+path+`"}`, "topology.agents=1",
-		"topology.graph=complete", "privacy.unit=person", "privacy.max_rows_per_person=2",
+		`test_fraction=0.5, label_values=["no", "yes"], bounds={age=[0, 100]}, path="`+path+`"}`,
+		"topology.agents=1", "topology.graph=complete", "privacy.unit=person", "privacy.max_rows_per_person=2",
 		`algorithm.ask=["count() by ill", "mean(age)"]`, "privacy.target_delta=1e-2",
 		"algorithm.acceleration=plain")
 	a := answersOf(t, e)
