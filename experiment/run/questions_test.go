@@ -139,7 +139,8 @@ func TestTrueValuesCountPersons(t *testing.T) {
 	e := questions(t, `data={dataset="csv", partition="iid", unit_column="id", label="ill", `+
 		`test_fraction=0.5, label_values=["no", "yes"], bounds={age=[0, 100]}, path="`+path+`"}`,
 		"topology.agents=1", "topology.graph=complete", "privacy.unit=person",
-		"privacy.max_rows_per_person=2", `algorithm.ask=["count() by ill", "mean(age)"]`, "privacy.target_delta=1e-2",
+		"privacy.max_rows_per_person=2", `algorithm.ask=["count() by ill", "mean(age)"]`,
+		"privacy.target_delta=1e-2",
 		"algorithm.acceleration=plain")
 	a := answersOf(t, e)
 	// a is half a yes and half a no, c a whole yes; means of age 20, 50, 20, 40
