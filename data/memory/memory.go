@@ -1,5 +1,5 @@
 // Package memory makes a data set of what a program has in memory, for
-// experiment.File.BuildOn.
+// experiment.BuildOn.
 package memory
 
 import (
@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math"
+	"slices"
 
 	"sotto/config"
 	"sotto/data"
@@ -22,22 +23,24 @@ const Name = "memory"
 // within [0, 1] or [-1, 1]; scale them by public bounds, never by statistics of the
 // records.
 type Table struct {
-	Columns []string // names of the features
+	Columns []string // names of the features, all different; none: they have no names
 	// X has a row of features for each record, all of one length, finite.
 	X [][]float64
-	// Classes are the names of at least two classes, Labels the number of each record's
-	// from 0; or Targets are numbers to predict.
+	// Classes are the names of at least two classes, all different, Labels the number of
+	// each record's from 0; or Targets are finite numbers to predict.
 	Classes []string
 	Labels  []int
 	Targets []float64
 	// Owners are the names of the owners, Owner the number of each record's, for
-	// partition natural; none: one owner.
+	// partition natural; none: nobody knows whose the records are.
 	Owners []string
 	Owner  []int
 }
 
 // Split is the data set of records for training and for tests, which have the same
-// columns and classes. What is wrong is a *config.Error that names record and value.
+// columns and classes and, where both have owners, the same owners. It copies the tables.
+// What is wrong is a *config.Error that names the place, and of labels and owners the
+// value.
 func Split(train, test *Table) (*data.Split, error) {
 	s := &data.Split{}
 	for _, part := range []struct {
@@ -51,15 +54,40 @@ func Split(train, test *Table) (*data.Split, error) {
 		}
 		*part.to = d
 	}
-	switch a, b := s.Train, s.Test; {
-	case a.X.Cols != b.X.Cols:
-		return nil, config.Bad("test", fmt.Sprintf("%d features", b.X.Cols),
-			fmt.Sprintf("%d, as in train", a.X.Cols))
-	case a.Classes != b.Classes:
-		return nil, config.Bad("test", fmt.Sprintf("%d classes", b.Classes),
-			fmt.Sprintf("%d, as in train", a.Classes))
+	if a, b := s.Train.X.Cols, s.Test.X.Cols; a != b {
+		return nil, config.Bad("test.X", fmt.Sprintf("%d features", b), fmt.Sprintf("%d, as in train", a))
+	}
+	for _, l := range []struct {
+		name        string
+		train, test []string
+	}{
+		{"Columns", train.Columns, test.Columns}, {"Classes", train.Classes, test.Classes},
+		{"Owners", train.Owners, test.Owners},
+	} {
+		if l.name == "Owners" && (len(l.train) == 0 || len(l.test) == 0) {
+			continue
+		}
+		if !slices.Equal(l.train, l.test) {
+			return nil, config.Bad("test."+l.name, fmt.Sprintf("%q", l.test),
+				fmt.Sprintf("%q, as in train", l.train))
+		}
 	}
 	return s, nil
+}
+
+// Check says whether s is a data set that Split has made and nobody has changed: its
+// digests are those of its records.
+func Check(s *data.Split) error {
+	if s == nil || s.Train == nil || s.Test == nil {
+		return config.Bad("records", "none", "what memory.Split returns")
+	}
+	for part, d := range map[string]*data.Dataset{"train": s.Train, "test": s.Test} {
+		if d.Name != Name || d.Units != nil || d.RowNorm != 0 || d.Digest != digest(part, d) {
+			return config.Bad("records", "a digest that is not that of the records",
+				"what memory.Split returns, unchanged")
+		}
+	}
+	return nil
 }
 
 func (t *Table) dataset(part string) (*data.Dataset, error) {
@@ -68,7 +96,7 @@ func (t *Table) dataset(part string) (*data.Dataset, error) {
 	}
 	n, width := len(t.X), len(t.X[0])
 	d := &data.Dataset{Name: Name, X: tensor.NewMat(n, width), Shape: [3]int{1, 1, width},
-		Classes: len(t.Classes), ClassNames: t.Classes}
+		Classes: len(t.Classes), ClassNames: slices.Clone(t.Classes)}
 	for i, row := range t.X {
 		for c, x := range row {
 			d.X.Row(i)[c] = float32(x)
@@ -78,16 +106,16 @@ func (t *Table) dataset(part string) (*data.Dataset, error) {
 		} else {
 			d.Targets = append(d.Targets, float32(t.Targets[i]))
 		}
-		if t.Owner != nil {
+		if len(t.Owner) > 0 {
 			d.Groups = append(d.Groups, int32(t.Owner[i]))
 		}
 	}
-	d.GroupNames = t.Owners
+	d.GroupNames = slices.Clone(t.Owners)
 	for k, name := range t.Columns {
 		d.Variables = append(d.Variables, schema.Variable{Name: name, At: k, Missing: -1})
 	}
-	if t.Columns != nil {
-		outcome := schema.Variable{Name: "target", At: -1, Missing: -1, Categories: t.Classes}
+	if len(t.Columns) > 0 {
+		outcome := schema.Variable{Name: "target", At: -1, Missing: -1, Categories: d.ClassNames}
 		if d.Classes > 0 {
 			outcome.Name = "label"
 		}
@@ -98,48 +126,85 @@ func (t *Table) dataset(part string) (*data.Dataset, error) {
 }
 
 func (t *Table) check(part string) error {
+	if t == nil || len(t.X) == 0 || len(t.X[0]) == 0 {
+		return config.Bad(part+".X", "no records", "at least one record of at least one feature")
+	}
+	if err := t.checkNames(part); err != nil {
+		return err
+	}
+	if err := t.checkLengths(part); err != nil {
+		return err
+	}
+	return t.checkRecords(part)
+}
+
+// checkNames checks what is public.
+func (t *Table) checkNames(part string) error {
 	bad := func(what, found, allowed string) error { return config.Bad(part+"."+what, found, allowed) }
-	n := len(t.X)
-	lengths := map[string]int{"Labels": len(t.Labels), "Targets": len(t.Targets), "Owner": len(t.Owner)}
 	switch {
-	case n == 0 || len(t.X[0]) == 0:
-		return bad("X", "no records", "at least one record of at least one feature")
-	case t.Columns != nil && len(t.Columns) != len(t.X[0]):
+	case len(t.Columns) > 0 && len(t.Columns) != len(t.X[0]):
 		return bad("Columns", fmt.Sprint(len(t.Columns)),
 			fmt.Sprintf("%d, one for each feature", len(t.X[0])))
-	case len(t.Classes) == 1 || len(t.Classes) > 0 && t.Targets != nil:
+	case len(t.Classes) == 1 || len(t.Classes) > 0 && len(t.Targets) > 0:
 		return bad("Classes", fmt.Sprintf("%q", t.Classes),
 			"at least two, with Labels; or none, with Targets")
-	case len(t.Owners) == 0 && t.Owner != nil:
+	case len(t.Owners) == 0 && len(t.Owner) > 0:
 		return bad("Owners", "none", "the names of the owners that Owner numbers")
 	}
-	for what, need := range map[string]bool{"Labels": len(t.Classes) > 0, "Targets": len(t.Classes) == 0,
-		"Owner": len(t.Owners) > 0} {
-		if got := lengths[what]; need && got != n || !need && got != 0 {
-			want := 0
-			if need {
-				want = n
+	for _, l := range []struct {
+		what  string
+		names []string
+	}{{"Columns", t.Columns}, {"Classes", t.Classes}, {"Owners", t.Owners}} {
+		for i, name := range l.names {
+			if name == "" || slices.Contains(l.names[:i], name) {
+				return bad(fmt.Sprintf("%s[%d]", l.what, i), name, "a name that no other has")
 			}
-			return bad(what, fmt.Sprintf("%d of them", got), fmt.Sprintf("%d", want))
 		}
 	}
+	return nil
+}
+
+// checkLengths checks that there is one entry for each record, or none.
+func (t *Table) checkLengths(part string) error {
+	for _, l := range []struct {
+		what string
+		got  int
+		need bool
+	}{
+		{"Labels", len(t.Labels), len(t.Classes) > 0}, {"Targets", len(t.Targets), len(t.Classes) == 0},
+		{"Owner", len(t.Owner), len(t.Owners) > 0},
+	} {
+		want := 0
+		if l.need {
+			want = len(t.X)
+		}
+		if l.got != want {
+			return config.Bad(part+"."+l.what, l.got, fmt.Sprintf("%d", want))
+		}
+	}
+	return nil
+}
+
+func (t *Table) checkRecords(part string) error {
 	for i, row := range t.X {
-		at := func(what string) string { return fmt.Sprintf("%s[%d]", what, i) }
+		bad := func(what string, found any, allowed string) error {
+			return config.Bad(fmt.Sprintf("%s.%s[%d]", part, what, i), found, allowed)
+		}
 		if len(row) != len(t.X[0]) {
-			return bad(at("X"), fmt.Sprintf("%d features", len(row)), fmt.Sprint(len(t.X[0])))
+			return bad("X", fmt.Sprintf("%d features", len(row)), fmt.Sprint(len(t.X[0])))
 		}
 		for _, x := range row {
 			if !(math.Abs(x) <= math.MaxFloat32) {
-				return bad(at("X"), "a number that is not finite", "finite ones in single precision")
+				return bad("X", "a number that is not finite", "finite ones in single precision")
 			}
 		}
 		switch {
-		case t.Targets != nil && !(math.Abs(t.Targets[i]) <= math.MaxFloat32):
-			return bad(at("Targets"), "a number that is not finite", "finite ones in single precision")
-		case t.Labels != nil && (t.Labels[i] < 0 || t.Labels[i] >= len(t.Classes)):
-			return bad(at("Labels"), fmt.Sprint(t.Labels[i]), fmt.Sprintf("0 to %d", len(t.Classes)-1))
-		case t.Owner != nil && (t.Owner[i] < 0 || t.Owner[i] >= len(t.Owners)):
-			return bad(at("Owner"), fmt.Sprint(t.Owner[i]), fmt.Sprintf("0 to %d", len(t.Owners)-1))
+		case len(t.Targets) > 0 && !(math.Abs(t.Targets[i]) <= math.MaxFloat32):
+			return bad("Targets", "a number that is not finite", "finite ones in single precision")
+		case len(t.Labels) > 0 && (t.Labels[i] < 0 || t.Labels[i] >= len(t.Classes)):
+			return bad("Labels", t.Labels[i], fmt.Sprintf("0 to %d", len(t.Classes)-1))
+		case len(t.Owner) > 0 && (t.Owner[i] < 0 || t.Owner[i] >= len(t.Owners)):
+			return bad("Owner", t.Owner[i], fmt.Sprintf("0 to %d", len(t.Owners)-1))
 		}
 	}
 	return nil
@@ -148,7 +213,11 @@ func (t *Table) check(part string) error {
 // digest is the SHA-256 of all that the records are.
 func digest(part string, d *data.Dataset) string {
 	h := sha256.New()
-	fmt.Fprintf(h, "%s %s %q %q %v\n", Name, part, d.ClassNames, d.GroupNames, d.Shape)
+	columns := make([]string, len(d.Variables))
+	for i := range columns {
+		columns[i] = d.Variables[i].Name
+	}
+	fmt.Fprintf(h, "%s %s %q %q %q %v\n", Name, part, columns, d.ClassNames, d.GroupNames, d.Shape)
 	for i := range d.Len() {
 		binary.Write(h, binary.LittleEndian, []float32(d.X.Row(i)))
 	}

@@ -3,10 +3,12 @@ package memory_test
 import (
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
 	"sotto/config"
+	"sotto/data"
 	"sotto/data/memory"
 )
 
@@ -42,19 +44,23 @@ func TestSplit(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	for key, edit := range map[string]func(*memory.Table){
-		"test.X":         func(t *memory.Table) { t.X = nil },
-		"test.X[1]":      func(t *memory.Table) { t.X[1] = t.X[1][:1] },
-		"test.X[2]":      func(t *memory.Table) { t.X[2][0] = math.NaN() },
-		"test.X[0]":      func(t *memory.Table) { t.X[0][0] = 1e40 },
-		"test.Labels[0]": func(t *memory.Table) { t.Labels[0] = 2 },
-		"test.Labels":    func(t *memory.Table) { t.Labels = t.Labels[:2] },
-		"test.Owner[1]":  func(t *memory.Table) { t.Owner[1] = -1 },
-		"test.Owner":     func(t *memory.Table) { t.Owner = nil },
-		"test.Owners":    func(t *memory.Table) { t.Owners = nil },
-		"test.Classes":   func(t *memory.Table) { t.Classes = t.Classes[:1] },
-		"test.Columns":   func(t *memory.Table) { t.Columns = t.Columns[:1] },
-		"test.Targets":   func(t *memory.Table) { t.Classes, t.Labels = nil, nil },
-		"test":           func(t *memory.Table) { t.Classes = append(t.Classes, "more") },
+		"test.X":          func(t *memory.Table) { t.X = nil },
+		"test.X[1]":       func(t *memory.Table) { t.X[1] = t.X[1][:1] },
+		"test.X[2]":       func(t *memory.Table) { t.X[2][0] = math.NaN() },
+		"test.X[0]":       func(t *memory.Table) { t.X[0][0] = 1e40 },
+		"test.Labels[0]":  func(t *memory.Table) { t.Labels[0] = 2 },
+		"test.Labels":     func(t *memory.Table) { t.Labels = t.Labels[:2] },
+		"test.Owner[1]":   func(t *memory.Table) { t.Owner[1] = -1 },
+		"test.Owner":      func(t *memory.Table) { t.Owner = nil },
+		"test.Owners":     func(t *memory.Table) { t.Owners = nil },
+		"test.Classes":    func(t *memory.Table) { t.Classes = t.Classes[:1] },
+		"test.Columns":    func(t *memory.Table) { t.Columns = t.Columns[:1] },
+		"test.Targets":    func(t *memory.Table) { t.Classes, t.Labels = nil, nil },
+		"test.Columns[1]": func(t *memory.Table) { t.Columns[1] = "a" },
+		"test.Owners[0]":  func(t *memory.Table) { t.Owners[0] = "" },
+		"test.Targets[1]": func(t *memory.Table) {
+			t.Classes, t.Labels, t.Targets = nil, nil, []float64{0, math.Inf(1), 0}
+		},
 	} {
 		test := table()
 		edit(test)
@@ -63,5 +69,75 @@ func TestRefusals(t *testing.T) {
 		if !errors.As(err, &bad) || bad.Key != key || strings.Contains(err.Error(), "1e+40") {
 			t.Errorf("%s: %v", key, err)
 		}
+	}
+}
+
+// Tests that are not of the same columns, classes and owners as training would be scored
+// against other names.
+func TestPartsThatDiffer(t *testing.T) {
+	for key, edit := range map[string]func(*memory.Table){
+		"test.Columns": func(t *memory.Table) { slices.Reverse(t.Columns) },
+		"test.Classes": func(t *memory.Table) { slices.Reverse(t.Classes) },
+		"test.Owners":  func(t *memory.Table) { slices.Reverse(t.Owners) },
+		"test.X": func(t *memory.Table) {
+			t.Columns = nil
+			for i := range t.X {
+				t.X[i] = t.X[i][:1]
+			}
+		},
+	} {
+		test := table()
+		edit(test)
+		_, err := memory.Split(table(), test)
+		if bad := (*config.Error)(nil); !errors.As(err, &bad) || bad.Key != key {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
+	test := table()
+	test.Owners, test.Owner = nil, nil
+	if _, err := memory.Split(table(), test); err != nil {
+		t.Errorf("test records of nobody in particular: %v", err)
+	}
+	for _, part := range [][2]*memory.Table{{nil, table()}, {table(), nil}} {
+		if _, err := memory.Split(part[0], part[1]); err == nil {
+			t.Error("a table that is not there")
+		}
+	}
+}
+
+// The digest covers values, labels, owners and names, and nothing that a program does to
+// its tables afterwards reaches the data set.
+func TestCheck(t *testing.T) {
+	from := table()
+	s, err := memory.Split(from, table())
+	if err != nil || memory.Check(s) != nil {
+		t.Fatalf("%v, %v", err, memory.Check(s))
+	}
+	from.X[0][0], from.Labels[0], from.Classes[0], from.Owners[0], from.Columns[0] = 9, 1, "p", "q", "r"
+	if err := memory.Check(s); err != nil || s.Train.Variables[0].Name != "a" {
+		t.Errorf("tables are not copied: %v", err)
+	}
+	for name, edit := range map[string]func(*data.Split){
+		"value":  func(s *data.Split) { s.Train.X.Row(1)[0] = .75 },
+		"label":  func(s *data.Split) { s.Test.Labels[0] = 1 },
+		"owner":  func(s *data.Split) { s.Train.Groups[0] = 1 },
+		"class":  func(s *data.Split) { s.Train.ClassNames[0] = "other" },
+		"column": func(s *data.Split) { s.Train.Variables[0].Name = "other" },
+		"digest": func(s *data.Split) { s.Test.Digest = "" },
+		"parts":  func(s *data.Split) { s.Train, s.Test = s.Test, s.Train },
+		"bound":  func(s *data.Split) { s.Train.RowNorm = 1e-9 },
+		"none":   func(s *data.Split) { s.Test = nil },
+	} {
+		s, err := memory.Split(table(), table())
+		if err != nil {
+			t.Fatal(err)
+		}
+		edit(s)
+		if bad := (*config.Error)(nil); !errors.As(memory.Check(s), &bad) {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+	if memory.Check(nil) == nil {
+		t.Error("no data set: accepted")
 	}
 }

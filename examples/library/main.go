@@ -79,8 +79,9 @@ func main() {
 	}
 	defer os.RemoveAll(out)
 	result, err := run.Run(context.Background(), e, run.Options{Out: out, Evaluated: func(e run.Evaluation) {
-		accuracy, _ := e.Mean("accuracy")
-		fmt.Printf("round %2d: accuracy %.3f, epsilon %.3f\n", e.Round, accuracy, float64(e.Epsilon.Upper))
+		accuracy := e.Metrics()["accuracy"] // over the four owners' models
+		fmt.Printf("round %2d: accuracy %.3f (%.3f to %.3f), epsilon %.3f\n", e.Round, accuracy.Mean,
+			accuracy.Min, accuracy.Max, float64(e.Epsilon.Upper))
 	}})
 	if err != nil {
 		log.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"runtime"
 
+	"sotto/data/memory"
 	"sotto/experiment"
 	"sotto/experiment/forecast"
 	"sotto/experiment/rundir"
@@ -156,8 +157,15 @@ func (r *Training) kept(err error) error {
 	if !r.saved {
 		return err
 	}
-	return fmt.Errorf("%w; the last checkpoint stands, go on from it with: sotto run --resume %s", err,
-		r.dir.Path)
+	return fmt.Errorf("%w; the last checkpoint stands, go on from it with: %s", err, r.goOn())
+}
+
+// goOn says what resumes the run.
+func (r *Training) goOn() string {
+	if r.e.File.Data.Dataset == memory.Name {
+		return "run.ResumeOn of " + r.dir.Path + ", in a program that has the same records"
+	}
+	return "sotto run --resume " + r.dir.Path
 }
 
 // WriteModel writes every agent's parameters, above manyAgents the mean of the honest
@@ -206,7 +214,7 @@ func (r *Training) manifest() map[string]any {
 func (r *Training) writeReport(s rundir.Summary, rows []rundir.Row, graph *topology.Graph) error {
 	f := &rundir.Run{
 		Dir:     s.Run,
-		Command: cmp.Or(r.opt.Command, rundir.Again(s.Run+"/"+rundir.ConfigFile)),
+		Command: cmp.Or(r.opt.Command, s.Again(s.Run)),
 		Summary: s,
 		Rows:    rows,
 		Graph:   graph,

@@ -14,6 +14,7 @@ import (
 	"sotto/experiment"
 	"sotto/experiment/experimenttest"
 	"sotto/experiment/run"
+	"sotto/experiment/rundir"
 )
 
 // small is the small run as it reads its records.
@@ -97,7 +98,9 @@ func TestRecordsInMemory(t *testing.T) {
 	if metrics(whole.Dir) != metrics(same.Dir) {
 		t.Error("records in memory train otherwise than the same ones of a data set")
 	}
+	checkPage(t, whole.Dir)
 	last := said[len(said)-1]
+	checkMetrics(t, &last)
 	if accuracy, ok := last.Mean("accuracy"); !ok || whole.Summary.Accuracy == nil ||
 		accuracy != whole.Summary.Accuracy.Mean || last.Round != last.Rounds {
 		t.Errorf("said %+v", last)
@@ -106,11 +109,10 @@ func TestRecordsInMemory(t *testing.T) {
 		float64(last.Epsilon.Upper) != upper {
 		t.Errorf("epsilon %v, want %v to %v", last.Epsilon, lower, upper)
 	}
-	if _, ok := last.Mean("nothing"); ok {
-		t.Error("a metric that there is not")
-	}
-	if !slices.IsSortedFunc(said, func(a, b run.Evaluation) int { return int(a.Round) - int(b.Round) }) {
-		t.Error("evaluations out of order")
+	for i := range said[1:] {
+		if said[i].Round >= said[i+1].Round {
+			t.Error("evaluations out of order")
+		}
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	var cut *run.Interrupted
@@ -119,15 +121,83 @@ func TestRecordsInMemory(t *testing.T) {
 			stop()
 		}
 	}})
-	if !errors.As(err, &cut) {
+	if !errors.As(err, &cut) || !strings.Contains(err.Error(), "run.ResumeOn") {
 		t.Fatalf("not interrupted: %v", err)
 	}
 	if _, err := run.Resume(context.Background(), cut.Dir, "", run.Options{}); err == nil ||
-		!strings.Contains(err.Error(), "in the memory of the program") {
+		!strings.Contains(err.Error(), "run.ResumeOn") {
 		t.Errorf("resumed without the records: %v", err)
 	}
+	records.Train.X.Row(0)[0] += .5
+	if _, err := run.ResumeOn(context.Background(), cut.Dir, records, run.Options{}); err == nil {
+		t.Error("resumed on records that have changed")
+	}
+	records = digits(t)
 	rest, err := run.ResumeOn(context.Background(), cut.Dir, records, run.Options{})
 	if err != nil || metrics(rest.Dir) != metrics(whole.Dir) {
 		t.Errorf("resumed otherwise: %v", err)
+	}
+}
+
+// checkPage looks at what the report says of how to make the run again.
+func checkPage(t *testing.T, dir string) {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join(dir, rundir.ReportFile))
+	if err != nil || strings.Contains(string(page), "<pre>sotto run ") ||
+		!strings.Contains(string(page), "<pre>experiment.BuildOn") {
+		t.Errorf("the report names a command that has no records: %v", err)
+	}
+}
+
+// checkMetrics compares the metrics of an evaluation with its rows of single agents.
+func checkMetrics(t *testing.T, e *run.Evaluation) {
+	t.Helper()
+	metrics := e.Metrics()
+	var each []float64
+	for _, r := range e.Rows {
+		if r.Metric == "accuracy" && r.Agent[0] <= '9' {
+			each = append(each, r.Value)
+		}
+		if r.Metric == "consensus_distance" && metrics[r.Metric] !=
+			(rundir.Stats{Mean: r.Value, Min: r.Value, Max: r.Value}) {
+			t.Errorf("one value for all: %+v of %g", metrics[r.Metric], r.Value)
+		}
+	}
+	a := metrics["accuracy"]
+	if len(each) < 2 || a.Min != slices.Min(each) || a.Max != slices.Max(each) ||
+		a.Mean < a.Min || a.Mean > a.Max {
+		t.Errorf("accuracy %+v of %v", a, each)
+	}
+	if _, ok := e.Mean("nothing"); ok {
+		t.Error("a metric that there is not")
+	}
+	if _, ok := metrics["consensus_distance"]; !ok {
+		t.Errorf("metrics %v", metrics)
+	}
+}
+
+// Records that a run file does not ask for, or that memory.Split did not make, would
+// train something else than the run's identity says.
+func TestBuildOnRefusals(t *testing.T) {
+	records := digits(t)
+	for _, c := range []struct {
+		dataset string
+		records *data.Split
+		key     string
+	}{
+		{"glyphs", records, "data.dataset"},
+		{"memory", nil, "records"},
+		{"memory", &data.Split{}, "records"},
+		{"memory", small(t).Task.Split, "records"},
+	} {
+		text := strings.Replace(experimenttest.Small, `"glyphs"`, `"`+c.dataset+`"`, 1)
+		f, err := experiment.Parse("refused.toml", []byte(text), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = experiment.BuildOn(f, c.records)
+		if err == nil || !strings.Contains(err.Error(), c.key) {
+			t.Errorf("%s: %v", c.dataset, err)
+		}
 	}
 }

@@ -31,7 +31,8 @@ type Options struct {
 	// where there was one.
 	Progress func(round, rounds uint64, evaluation string)
 	// Evaluated, when not nil, is called with the figures of every evaluation, by the
-	// goroutine of Run. It changes nothing.
+	// goroutine of Run, so never twice at a time. It changes nothing. A resumed run does
+	// not repeat those from before the interruption.
 	Evaluated func(Evaluation)
 
 	write func(path string, fill func(w io.Writer) error) error // tests: a disk that fails
@@ -39,21 +40,33 @@ type Options struct {
 
 // Evaluation is the figures of one round.
 type Evaluation struct {
-	Round, Rounds uint64
-	// Rows are those of metrics.csv: of every agent that is tested, and of "mean".
+	Round, Rounds uint64 // done and in all; where the run counts wakes, wakes
+	// Rows are those of metrics.csv: of "mean", "min" and "max" over agents, of single
+	// agents where they are few, of "all" where a metric has one value for all.
 	Rows []rundir.Row
-	// Epsilon is the largest that an agent has spent so far.
+	// Epsilon bounds what the agent that has spent most has spent so far.
 	Epsilon rundir.Bounds
+}
+
+// Metrics are the metrics that the run has, by name, over the agents that are tested. One
+// value for all is mean, min and max.
+func (e *Evaluation) Metrics() map[string]rundir.Stats {
+	metrics := map[string]rundir.Stats{}
+	for _, r := range e.Rows {
+		switch r.Agent {
+		case "mean":
+			metrics[r.Metric] = rundir.StatsIn(e.Rows, r.Metric)
+		case "all":
+			metrics[r.Metric] = rundir.Stats{Mean: r.Value, Min: r.Value, Max: r.Value}
+		}
+	}
+	return metrics
 }
 
 // Mean is the mean of a metric over agents; false where the run has no such metric.
 func (e *Evaluation) Mean(metric string) (float64, bool) {
-	for _, r := range e.Rows {
-		if r.Metric == metric && r.Agent == "mean" {
-			return r.Value, true
-		}
-	}
-	return 0, false
+	s, ok := e.Metrics()[metric]
+	return s.Mean, ok
 }
 
 // Result is a finished run.
@@ -68,10 +81,12 @@ type Interrupted struct {
 	Dir   string
 	Round uint64
 	Cause error
+
+	goOn string
 }
 
 func (e *Interrupted) Error() string {
-	return fmt.Sprintf("interrupted after round %d; go on with: sotto run --resume %s", e.Round, e.Dir)
+	return fmt.Sprintf("interrupted after round %d; go on with: %s", e.Round, e.goOn)
 }
 
 func (e *Interrupted) Unwrap() error { return e.Cause }
@@ -225,7 +240,7 @@ func (r *Training) stopped(ctx context.Context, err error) error {
 	if err := r.checkpoint(); err != nil {
 		return r.kept(err)
 	}
-	return &Interrupted{Dir: r.dir.Path, Round: r.world.Sim.Done(), Cause: err}
+	return &Interrupted{Dir: r.dir.Path, Round: r.world.Sim.Done(), Cause: err, goOn: r.goOn()}
 }
 
 func (r *Training) evaluate() error {

@@ -34,9 +34,20 @@ type LedgerHead struct {
 // Again is the command that makes the run of a configuration again.
 func Again(configPath string) string { return "sotto run " + shellWord(configPath) }
 
+// Again is what makes the run in the directory at dir again.
+func (s *Summary) Again(dir string) string {
+	if s.Dataset == inMemory {
+		return "experiment.BuildOn, in a program that has the records"
+	}
+	return Again(filepath.Join(dir, ConfigFile))
+}
+
+// inMemory is data/memory.Name.
+const inMemory = "memory"
+
 // Read reads the run directory at dir.
 func Read(dir string) (*Run, error) {
-	r := &Run{Dir: dir, Command: Again(filepath.Join(dir, ConfigFile))}
+	r := &Run{Dir: dir}
 	notRun := func(why string) error {
 		return &config.Error{File: dir, Found: why, Allowed: "a finished run's directory, or a sweep's"}
 	}
@@ -56,6 +67,7 @@ func Read(dir string) (*Run, error) {
 	if err := json.Unmarshal(b, &r.Summary); err != nil {
 		return nil, notRun(fmt.Sprintf("a %s that cannot be read: %v", SummaryFile, err))
 	}
+	r.Command = r.Summary.Again(dir)
 	if len(r.Summary.Privacy) == 0 {
 		return nil, notRun("a " + SummaryFile + " without privacy figures")
 	}
