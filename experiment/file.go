@@ -158,7 +158,7 @@ type ScoreParams struct {
 // settings and decodes all that does not depend on data. Bad input is a *config.Error, or
 // an error that names file and line.
 func Read(path string, set []string) (*File, error) {
-	b, name := Builtin, "builtin.toml"
+	b, name := Builtin, "the built-in run file"
 	if path != "" {
 		var err error
 		if b, err = os.ReadFile(path); err != nil {

@@ -68,7 +68,7 @@ func TestPageOfValues(t *testing.T) {
 	}
 	runs[0].Config = []byte("seed = ")
 	if _, _, err := report.Make("3", runs); err == nil ||
-		!strings.HasPrefix(err.Error(), "runs/small/config.toml:1: found not valid TOML") {
+		!strings.HasPrefix(err.Error(), "runs/small/config.toml:1: found no valid TOML") {
 		t.Error(err)
 	}
 }

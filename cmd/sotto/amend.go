@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 
 	"github.com/spf13/cobra"
@@ -17,6 +16,7 @@ func newRosterAmend() *cobra.Command {
 		out   string
 		round uint64
 		to    owner.Changes
+		shown cli.Output
 	)
 	c := &cobra.Command{
 		Use:   "amend --round K --out FILE",
@@ -50,12 +50,13 @@ with the mean of its neighbors' models.`),
 				return cli.OfFlag(err, map[string]string{"remove": "--remove", "gone": "--gone",
 					"rekey": "--rekey", "rekey-lost": "--rekey-lost", "move": "--move", "add": "--add"})
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: epoch %d, from round %d on, %d members; digest %x: "+
-				"every member signs it now\n", out, r.Epoch.Number, round, r.Size, r.Digest())
-			return err
+			return shown.Print(cmd.OutOrStdout(), rosterNow(out, r), "%s: epoch %d, from round %d on, "+
+				"%d members; digest %x: every member signs it now\n", out, r.Epoch.Number, round, r.Size,
+				r.Digest())
 		},
 	}
 	registerRoster(c, &f)
+	shown.Register(c)
 	fl := c.Flags()
 	fl.StringVar(&out, "out", "", "file of the amended roster")
 	fl.Uint64Var(&round, "round", 0, "how many rounds are complete when it begins")

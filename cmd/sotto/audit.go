@@ -171,7 +171,7 @@ func newAuditAll() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			reports, err := f.all(cmd.Context(), t, cmd.ErrOrStderr())
+			reports, err := f.all(cmd.Context(), t, cli.Notes(cmd))
 			if len(reports) == 0 {
 				return err
 			}

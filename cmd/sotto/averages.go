@@ -33,8 +33,9 @@ func (f *averagingFlags) add(c *cobra.Command) {
 	fl.IntVar(&f.rounds, "rounds", 4, "rounds of averaging, with --topology")
 	fl.StringArrayVar(&f.set, "set", nil, "change one key of the run file, section.key=value (repeatable)")
 	fl.StringVar(&f.observer, "observer", "0", "an agent (3) or a coalition ({3,7})")
-	fl.Uint64Var(&f.seed, "audit-seed", 1, "seed of the auditor's values and of the runs' keys")
+	fl.Uint64Var(&f.seed, "seed", 1, "seed of the auditor's values and of the runs' keys")
 	f.output.Register(c)
+	cli.Formerly(c, "audit-seed", "seed")
 	cli.DataDirFlag(c, &f.dataDir)
 }
 

@@ -15,6 +15,7 @@ import (
 func newNodeBackup() *cobra.Command {
 	var b owner.Backup
 	var to, file string
+	var output cli.Output
 	c := &cobra.Command{
 		Use:   "backup --policy FILE --state DIR --out FILE",
 		Short: "Keep policy, ledgers and state in one archive, while the node runs or not",
@@ -39,11 +40,11 @@ the open is encrypted with the passphrase of --passphrase-file, or of the termin
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %d files, round %d, ledger record %d\n", to,
+			return output.Print(cmd.OutOrStdout(), m, "%s: %d files, round %d, ledger record %d\n", to,
 				len(m.Files), m.Round, m.HeadSeq)
-			return err
 		},
 	}
+	output.Register(c)
 	c.Flags().StringVar(&b.Policy, "policy", "",
 		"the owner's policy, whose folder of ledgers goes with it")
 	c.Flags().StringVar(&b.State, "state", "",
@@ -57,6 +58,7 @@ the open is encrypted with the passphrase of --passphrase-file, or of the termin
 func newNodeRestore() *cobra.Command {
 	var r owner.Restore
 	var iUnderstand []string
+	var output cli.Output
 	c := &cobra.Command{
 		Use:   "restore --policy FILE --state DIR BACKUP",
 		Short: "Put a backup back where no node runs; it never goes back behind what is there",
@@ -85,13 +87,13 @@ note that charges after the backup may be missing.`,
 				return cli.OfFlag(err, map[string]string{"key": "--key"})
 			}
 			if m.PolicyKept {
-				fmt.Fprintf(cmd.ErrOrStderr(), "sotto: %s differs from the backup's and stays\n", r.Policy)
+				fmt.Fprintf(cli.Notes(cmd), "sotto: %s differs from the backup's and stays\n", r.Policy)
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d files, round %d, ledger record %d\n", len(m.Files),
+			return output.Print(cmd.OutOrStdout(), m, "%d files, round %d, ledger record %d\n", len(m.Files),
 				m.Round, m.HeadSeq)
-			return err
 		},
 	}
+	output.Register(c)
 	c.Flags().StringVar(&r.Policy, "policy", "",
 		"where the policy goes; its ledger folder is found from there")
 	c.Flags().StringVar(&r.State, "state", "", "where the state goes; default: it is left out")

@@ -49,7 +49,7 @@ Models: `) + strings.Join(names, ", ") + `.`,
 			for _, m := range models {
 				o.Models = append(o.Models, strings.TrimSpace(m))
 			}
-			note := func(what string) { fmt.Fprintf(cmd.ErrOrStderr(), "measuring %s\n", what) }
+			note := func(what string) { fmt.Fprintf(cli.Notes(cmd), "measuring %s\n", what) }
 			if simulator {
 				return benchSim(cmd, o.Seconds, o.Workers, agents, output, note)
 			}

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"text/tabwriter"
@@ -58,8 +59,17 @@ others have a checkpoint.`),
 	return c
 }
 
+// campaignFolder is what "campaign list" prints of a folder.
+type campaignFolder struct {
+	Folder  string   `json:"folder"`
+	Scale   string   `json:"scale"`
+	Runs    int      `json:"runs,omitempty"` // absent where a study is made whole
+	Studies []string `json:"studies"`
+}
+
 func newCampaignList() *cobra.Command {
 	var f campaignFlags
+	var output cli.Output
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "Name the folders of a campaign and how many runs each has",
@@ -68,6 +78,16 @@ func newCampaignList() *cobra.Command {
 			parts, err := campaign.Parts(papers.All, f.opt.Studies, reproduce.Scale(f.scale))
 			if err != nil {
 				return err
+			}
+			if output.JSON() {
+				folders := make([]campaignFolder, len(parts))
+				for i, p := range parts {
+					folders[i] = campaignFolder{p.Folder, string(p.Scale), p.Runs, p.Studies}
+					if !p.Sweep {
+						folders[i].Runs = 0
+					}
+				}
+				return json.NewEncoder(cmd.OutOrStdout()).Encode(folders)
 			}
 			t, runs := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 4, 2, ' ', 0), 0
 			fmt.Fprintln(t, "folder\tscale\truns\tstudies")
@@ -84,6 +104,7 @@ func newCampaignList() *cobra.Command {
 		},
 	}
 	f.add(c)
+	output.Register(c)
 	return c
 }
 
@@ -102,7 +123,7 @@ func newCampaignRun() *cobra.Command {
 			}
 			o.Sweep.DataDir, o.Sweep.Workers = f.part.dataDir, f.part.workers
 			o.Progress = func(folder string, p sweep.Progress) {
-				fmt.Fprintf(cmd.ErrOrStderr(), "%s  run %d of %d  %s  %s  epsilon %.4g  %.1f s  left %s\n",
+				fmt.Fprintf(cli.Notes(cmd), "%s  run %d of %d  %s  %s  epsilon %.4g  %.1f s  left %s\n",
 					folder, p.Done, p.Of, p.Cell, quality(p.Row), p.Row.EpsilonUpper, p.Seconds,
 					p.Left.Round(time.Second))
 			}

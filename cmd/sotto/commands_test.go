@@ -62,6 +62,35 @@ func TestFlagAliases(t *testing.T) {
 	}
 }
 
+// Every command that prints a result prints it as JSON too. Those below print files of
+// another form, or nothing.
+func TestResultsAreJSON(t *testing.T) {
+	without := strings.Fields(`account audit data ledger key roster topology campaign schema
+		relay card passwd draft prints slurm kubernetes run-campaign merge completion help export
+		bash fish powershell zsh`)
+	var look func(c *cobra.Command)
+	look = func(c *cobra.Command) {
+		for _, sub := range c.Commands() {
+			look(sub)
+		}
+		name := c.Name()
+		if c.Name() == "run" && c.Parent().Name() == "campaign" {
+			name = "run-campaign"
+		}
+		if c.HasParent() && !slices.Contains(without, name) && c.Flags().Lookup("json") == nil {
+			t.Errorf("%s has no --json", c.CommandPath())
+		}
+		f := c.Flags().Lookup("json")
+		if f != nil && c.Flags().Lookup("output") == nil {
+			t.Errorf("%s has --json and no --output", c.CommandPath())
+		}
+		if f != nil && c.PreRunE == nil {
+			t.Errorf("%s takes any --output", c.CommandPath())
+		}
+	}
+	look(newRoot())
+}
+
 // describeCommands has a line for each command below c, each other name of one, and each
 // flag.
 func describeCommands(c *cobra.Command) []string {

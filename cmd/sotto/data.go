@@ -201,14 +201,15 @@ func writeSummary(cmd *cobra.Command, s summary.Summary) error {
 
 func newDataFetch() *cobra.Command {
 	var dir string
+	var output cli.Output
 	c := &cobra.Command{
 		Use:   "fetch NAME",
 		Short: "Download a data set from its public mirrors, with SHA-256 check and resume",
 		Args:  cli.Exactly(1, "one NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p := newProgress(cmd.ErrOrStderr())
+			p := newProgress(cli.Notes(cmd))
 			var opt fetch.Options
-			if p.tty {
+			if p.tty && !cli.Quiet(cmd) {
 				opt.Progress = p.download
 			}
 			err := fetch.Fetch(cmd.Context(), args[0], dir, opt)
@@ -216,10 +217,11 @@ func newDataFetch() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s is complete in %s\n", args[0], dir)
-			return err
+			return output.Print(cmd.OutOrStdout(), map[string]string{"dataset": args[0], "folder": dir},
+				"%s is complete in %s\n", args[0], dir)
 		},
 	}
+	output.Register(c)
 	cli.DataDirFlag(c, &dir)
 	return c
 }

@@ -21,12 +21,13 @@ import (
 
 func newDoctor() *cobra.Command {
 	var dataDir, out string
+	var output cli.Output
 	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check what a run needs on this machine",
 		Args:  cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			row, flush := rows(cmd.OutOrStdout())
+			row, flush := output.Rows(cmd.OutOrStdout())
 			machine := bench.Look()
 			version, _ := buildVersion()
 			row("program", "%s on %s/%s, %s", version, runtime.GOOS, runtime.GOARCH, runtime.Version())
@@ -47,6 +48,7 @@ func newDoctor() *cobra.Command {
 			return flush()
 		},
 	}
+	output.Register(c)
 	c.Flags().StringVar(&out, "out", "runs", "folder of run directories")
 	cli.DataDirFlag(c, &dataDir)
 	return c

@@ -77,8 +77,8 @@ func exitCode(err error) int {
 	case isAny(err, data.ErrMissing, data.ErrAltered):
 		return exitData
 	case errors.Is(err, keyfile.ErrPassphrase), errors.Is(err, node.ErrTerms),
-		errors.As(err, &usage), errors.As(err, &bad), isAny(err, syscall.EISDIR, syscall.ENOTDIR),
-		errors.As(err, &path) && errors.Is(err, fs.ErrNotExist):
+		errors.As(err, &usage), errors.As(err, &bad),
+		errors.As(err, &path) && isAny(err, fs.ErrNotExist, syscall.EISDIR, syscall.ENOTDIR):
 		return exitUsage
 	case errors.As(err, &stop):
 		return stop.code()

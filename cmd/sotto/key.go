@@ -88,6 +88,7 @@ func newPassphrase(file string, ask bool) ([]byte, error) {
 func newKeygen() *cobra.Command {
 	var out, file string
 	var ask bool
+	var output cli.Output
 	c := &cobra.Command{
 		Use:   "keygen --out FILE",
 		Short: "Make an owner's Ed25519 key, readable by its owner alone, and print the peer id",
@@ -112,10 +113,11 @@ func newKeygen() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), roster.PeerID(key.Public().(ed25519.PublicKey)))
-			return err
+			peer := roster.PeerID(key.Public().(ed25519.PublicKey))
+			return output.Print(cmd.OutOrStdout(), map[string]string{"peer": peer}, "%s\n", peer)
 		},
 	}
+	output.Register(c)
 	c.Flags().StringVar(&out, "out", "", "file to write, which must not exist")
 	c.Flags().StringVar(&file, "passphrase-file", "",
 		"encrypt the key with the first line of this file or pipe")
@@ -130,6 +132,7 @@ func newKey() *cobra.Command {
 
 func newKeyShow() *cobra.Command {
 	var file string
+	var output cli.Output
 	c := &cobra.Command{
 		Use:   "show FILE",
 		Short: "The peer id of a key file, and whether the file is encrypted",
@@ -143,13 +146,14 @@ func newKeyShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			row, flush := rows(cmd.OutOrStdout())
+			row, flush := output.Rows(cmd.OutOrStdout())
 			row("peer", "%s", roster.PeerID(key.Public().(ed25519.PublicKey)))
 			row("encrypted", "%t", encrypted)
 			return flush()
 		},
 	}
 	passphraseFlag(c, &file)
+	output.Register(c)
 	return c
 }
 

@@ -102,7 +102,7 @@ ledger in it is verified.`),
 				if strings.HasSuffix(args[0], ".tar") {
 					return verifyBackup(cmd.OutOrStdout(), args[0], o, &l)
 				}
-				return verifyStatement(cmd.OutOrStdout(), args[0], heads, o.PublicKey)
+				return l.verifyStatement(cmd.OutOrStdout(), args[0], heads, o.PublicKey)
 			}
 			dir, err := ledgerOf(args[0])
 			if err != nil {
@@ -131,7 +131,7 @@ ledger in it is verified.`),
 				return err
 			}
 			if heads != "" {
-				if err := verifyLedger(cmd.OutOrStdout(), r, heads); err != nil {
+				if err := l.verifyLedger(cmd.OutOrStdout(), r, heads); err != nil {
 					return err
 				}
 			}
@@ -202,12 +202,12 @@ func verifyBackup(w io.Writer, path string, o ledger.Options, l *ledgerFlags) er
 }
 
 // verifyLedger holds a ledger against what a neighbor has heard of it.
-func verifyLedger(w io.Writer, r ledger.Report, heads string) error {
+func (l *ledgerFlags) verifyLedger(w io.Writer, r ledger.Report, heads string) error {
 	head, err := owner.VerifyLedger(&r, heads)
 	if err != nil {
 		return err
 	}
-	row, flush := rows(w)
+	row, flush := l.output.Rows(w)
 	sayHead(row, head, "the ledger")
 	return flush()
 }
@@ -222,12 +222,12 @@ func sayHead(row func(string, string, ...any), head *owner.Head, knows string) {
 
 // verifyStatement checks a member's signed statement by itself and, with a file of heads,
 // against the head that its node sent.
-func verifyStatement(w io.Writer, path, heads string, key ed25519.PublicKey) error {
+func (l *ledgerFlags) verifyStatement(w io.Writer, path, heads string, key ed25519.PublicKey) error {
 	s, head, err := owner.VerifyStatement(path, heads, key)
 	if err != nil {
 		return err
 	}
-	row, flush := rows(w)
+	row, flush := l.output.Rows(w)
 	if head != nil {
 		sayHead(row, head, "the statement")
 	}
@@ -263,15 +263,16 @@ func newLedgerShow() *cobra.Command {
 			if isRun(dir) {
 				return copyRunLedger(cmd.OutOrStdout(), dir)
 			}
-			return showRecords(cmd.OutOrStdout(), dir, o, last)
+			return l.showRecords(cmd.OutOrStdout(), dir, o, last)
 		},
 	}
 	l.register(c)
+	l.output.Register(c)
 	c.Flags().IntVar(&last, "last", 0, "only the last records; 0: all")
 	return c
 }
 
-func showRecords(w io.Writer, dir string, o ledger.Options, last int) error {
+func (l *ledgerFlags) showRecords(w io.Writer, dir string, o ledger.Options, last int) error {
 	out := bufio.NewWriter(w)
 	var kept []string
 	for r, err := range ledger.History(dir, o) {
@@ -280,6 +281,12 @@ func showRecords(w io.Writer, dir string, o ledger.Options, last int) error {
 		}
 		line := fmt.Sprintf("%d\t%s\tround %d", r.Seq, r.Kind, r.Round)
 		switch {
+		case l.output.JSON():
+			b, err := json.Marshal(r)
+			if err != nil {
+				return err
+			}
+			line, r.Note = string(b), ""
 		case r.Event != nil:
 			line += fmt.Sprintf("\t%s\t(charged %d times so far)", r.Event.Key(), r.Total)
 		case r.Claim != nil:
@@ -329,18 +336,22 @@ func newLedgerExport() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			dir, err := rundir.LedgerOf(args[0])
+			if err != nil {
+				return err
+			}
 			write := func(w io.Writer) error {
-				if isRun(args[0]) {
-					return copyRunLedger(w, args[0])
+				if isRun(dir) {
+					return copyRunLedger(w, dir)
 				}
-				return ledger.Export(w, args[0], o)
+				return ledger.Export(w, dir, o)
 			}
 			if to == "" {
 				return write(cmd.OutOrStdout())
 			}
 			f, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 			if errors.Is(err, fs.ErrExist) {
-				return cli.Usagef("--to: %s exists; choose a new file", to)
+				return cli.Usagef("--out: %s exists; choose a new file", to)
 			}
 			if err != nil {
 				return err
@@ -349,6 +360,7 @@ func newLedgerExport() *cobra.Command {
 		},
 	}
 	l.register(c)
-	c.Flags().StringVar(&to, "to", "", "file to write, which must not exist; default: standard output")
+	c.Flags().StringVar(&to, "out", "", "file to write, which must not exist; default: standard output")
+	cli.Formerly(c, "to", "out")
 	return c
 }

@@ -17,7 +17,8 @@ import (
 // logFlags say how a daemon logs. Level may change while it runs.
 type logFlags struct {
 	format, text string
-	quiet        bool
+	quiet        bool // warnings and errors only
+	verbose      bool // all
 	Level        slog.LevelVar
 	rename       *strings.Replacer // of libp2p's ids, to names of members; nil: none is known
 }
@@ -26,7 +27,6 @@ func (l *logFlags) register(c *cobra.Command) {
 	c.Flags().StringVar(&l.format, "log-format", "text", "text or json, one line each")
 	c.Flags().StringVar(&l.text, "log-level", "info",
 		"debug, info, warn or error; log_level of the policy overrides it, and is read again on SIGHUP")
-	c.Flags().BoolVarP(&l.quiet, "quiet", "q", false, "log warnings and errors only")
 }
 
 // open makes the logger, also of libp2p's own lines.
@@ -37,6 +37,9 @@ func (l *logFlags) open(w io.Writer) (*slog.Logger, error) {
 	}
 	if l.quiet {
 		level = max(level, slog.LevelWarn)
+	}
+	if l.verbose {
+		level = min(level, slog.LevelDebug)
 	}
 	l.Level.Set(level)
 	o := &slog.HandlerOptions{Level: &l.Level, ReplaceAttr: l.replace}

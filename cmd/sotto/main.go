@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"sotto/cmd/sotto/cli"
+	"sotto/cmd/sotto/complete"
 	"sotto/experiment"
 )
 
@@ -23,8 +25,10 @@ func execute(args []string, stdout, stderr io.Writer) int {
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
+	began := time.Now()
 	err := underSignals(stderr, root.ExecuteContext)
-	if err != nil {
+	cli.Say(root, "took %.2f s", time.Since(began).Seconds())
+	if err = cli.InWords(err); err != nil {
 		fmt.Fprintf(stderr, "sotto: %v\n", err)
 	}
 	return exitCode(err)
@@ -41,14 +45,20 @@ func newRoot() *cobra.Command {
 		SilenceUsage:  true,
 		Args:          cli.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRunE: func(cmd *cobra.Command, args []string) error {
+			cli.Say(cmd, "%s", versionLine(versions()))
+			return cli.Begin(cmd, args)
+		},
 	}
 	root.SetGlobalNormalizationFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		return pflag.NormalizedName(cmp.Or(flagAliases[name], name))
 	})
 	root.SetFlagErrorFunc(cli.BadFlag)
+	cli.Manners(root)
 	root.Version = versionLine(versions())
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.AddCommand(
+		newNew(),
 		newPlan(),
 		newData(),
 		newLedger(),
@@ -59,16 +69,16 @@ func newRoot() *cobra.Command {
 		newRelay(),
 		newStatus(),
 		newVersion(),
+		newMan(),
 		newExport(),
-		newNew(),
 		newPredict(),
 		newQuery(),
 		newEvaluate(),
 		newCard(),
 	)
 	root.AddCommand(studies()...)
-	talk(root)
-	complete(root, "")
+	cli.Strict(root)
+	complete.Wire(root, namesOfStudies())
 	return root
 }
 

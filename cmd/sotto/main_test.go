@@ -132,6 +132,8 @@ func TestExitCodes(t *testing.T) {
 		{cli.Usage(errors.New("flag")), 2},
 		{wrap(config.Bad("k", 1, "2")), 2},
 		{&fs.PathError{Op: "open", Path: "x.toml", Err: fs.ErrNotExist}, 2},
+		{&fs.PathError{Op: "read", Path: ".", Err: syscall.EISDIR}, 2},
+		{&fs.PathError{Op: "mkdir", Path: "file/runs", Err: syscall.ENOTDIR}, 2},
 		{wrap(privacy.ErrRefused), 3},
 		{fmt.Errorf("%w: %w", privacy.ErrRefused, config.Bad("k", 1, "2")), 3},
 		{wrap(account.ErrUnsupported), 3},

@@ -1,8 +1,9 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
-	"strings"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -10,27 +11,49 @@ import (
 	"sotto/cmd/sotto/scaffold"
 )
 
+// begun is what "new" prints.
+type begun struct {
+	Kind  string   `json:"kind"`
+	Files []string `json:"files"`
+}
+
 func newNew() *cobra.Command {
-	kind := scaffold.Kinds[0]
+	var kind string
+	var output cli.Output
 	c := &cobra.Command{
 		Use:   "new DIR",
-		Short: "Write a commented start into a new folder: a simulation, owners' tables, or a federation",
-		Long: cli.Unwrap(`\
-Write a commented start into a new or an empty folder: a run file with each key explained, and a README.md \
-with the commands to
-run in order.`),
-		Example: "  sotto new first\n  sotto new ours --kind table\n  sotto new consortium --kind federation",
+		Short: "Begin: a folder with a commented run file and the commands to run, in order",
+		Long: cli.Unwrap(`Begin: write a folder with a run file, in which each key has a line that says \
+what it is and what it may be,
+and a README.md with the commands to run, in order. All of them run as they stand.
+
+simulation  generated digits, ten owners on this machine
+table       your own table of records in a simulation; made-up records are there until you replace them
+federation  members with keys, policies and a roster, played on one machine
+
+DIR is a new or an empty folder: nothing is overwritten.`),
+		Example: "  sotto new mine\n  sotto new mine --kind table",
 		Args:    cli.Exactly(1, "one DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			names, err := scaffold.New(kind, args[0])
+			if err := output.Check(); err != nil {
+				return err
+			}
+			files, err := scaffold.Write(args[0], kind)
 			if err != nil {
 				return cli.OfFlag(err, map[string]string{"kind": "--kind"})
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s; begin with README.md\n", args[0],
-				strings.Join(names, ", "))
+			if output.JSON() {
+				return json.NewEncoder(cmd.OutOrStdout()).Encode(begun{kind, files})
+			}
+			for _, f := range files {
+				fmt.Fprintln(cmd.OutOrStdout(), f)
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s has the commands to run in this folder, in order\n",
+				filepath.Join(args[0], "README.md"))
 			return err
 		},
 	}
-	c.Flags().StringVar(&kind, "kind", kind, "simulation, table (owners' files by a schema) or federation")
+	c.Flags().StringVar(&kind, "kind", scaffold.Kinds[0], "simulation, table or federation")
+	output.Register(c)
 	return c
 }

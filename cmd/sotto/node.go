@@ -35,6 +35,7 @@ type nodeFlags struct {
 	check       bool
 	log         logFlags
 	secrets     secretFiles
+	output      cli.Output
 }
 
 // secretFiles hold what a daemon has to know and nobody else.
@@ -108,6 +109,7 @@ policy.toml --state state --check
 	fl.BoolVar(&f.check, "check", false,
 		"say what would happen and what it would cost, and stop; nothing leaves")
 	f.log.register(c)
+	f.output.Register(c)
 	c.AddCommand(newNodeBackup(), newNodeRestore())
 	return c
 }
@@ -156,6 +158,7 @@ func (f *nodeFlags) run(cmd *cobra.Command) error {
 	if err := f.validate(); err != nil {
 		return err
 	}
+	f.log.quiet, f.log.verbose = cli.Quiet(cmd), cli.Verbose(cmd)
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP) // from now on: by default it ends the process
 	defer signal.Stop(hangups)
@@ -165,7 +168,7 @@ func (f *nodeFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	if f.check {
-		return f.preflight(cmd.OutOrStdout(), m, false)
+		return f.preflight(cmd.OutOrStdout(), m)
 	}
 	for _, w := range m.Terms.Warnings {
 		m.Node.Log.Warn(w)
@@ -226,27 +229,28 @@ func (f *nodeFlags) takePart(cmd *cobra.Command, m *owner.Membership) error {
 	if out == nil {
 		return err
 	}
-	return errors.Join(sayOutcome(cmd.OutOrStdout(), &d, out), err)
+	return errors.Join(f.sayOutcome(cmd.OutOrStdout(), &d, out), err)
 }
 
-func sayOutcome(w io.Writer, d *owner.Daemon, out *owner.Outcome) error {
+func (f *nodeFlags) sayOutcome(w io.Writer, d *owner.Daemon, out *owner.Outcome) error {
 	s := &out.Status
 	if out.Result != nil {
-		return sayResult(w, d, out.Result, s, out.Ledger)
+		return f.sayResult(w, d, out.Result, s, out.Ledger)
 	}
 	at := fmt.Sprintf("%s %d of %d", one(s.Pace), s.Round, s.Rounds)
 	if s.Pace == node.InVisits {
 		at = fmt.Sprintf("%d visits", s.Round)
 	}
-	_, err := fmt.Fprintf(w, "stopped after %s; start it again to go on\n", at)
-	return err
+	return f.output.Print(w, []cli.Row{{Name: "stopped", Value: at}},
+		"stopped after %s; start it again to go on\n", at)
 }
 
 // one is the singular of a pace.
 func one(pace string) string { return strings.TrimSuffix(pace, "s") }
 
-func sayResult(w io.Writer, d *owner.Daemon, r *owner.Result, s *node.Status, ledger string) error {
-	row, flush := rows(w)
+func (f *nodeFlags) sayResult(w io.Writer, d *owner.Daemon, r *owner.Result, s *node.Status,
+	ledger string) error {
+	row, flush := f.output.Rows(w)
 	if s.Pace == node.InVisits {
 		row("visits", "%d, of %d tokens", s.Round, len(d.Terms.Holders))
 	} else if s.Pace == node.InWakes {

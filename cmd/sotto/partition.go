@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,10 +15,22 @@ import (
 	"sotto/experiment/forecast"
 )
 
+// dealt is what "data partition" prints.
+type dealt struct {
+	Files []dealtFile       `json:"files"`
+	Plan  forecast.Forecast `json:"plan"`
+}
+
+type dealtFile struct {
+	Path    string `json:"path"`
+	Records int    `json:"records"`
+}
+
 func newDataPartition() *cobra.Command {
 	var (
 		dir, out string
 		set      []string
+		output   cli.Output
 	)
 	c := &cobra.Command{
 		Use:   "partition FILE --out DIR",
@@ -59,6 +72,13 @@ training and test; they take run files with partition = "natural" only.`),
 				return err
 			}
 			w := cmd.OutOrStdout()
+			if output.JSON() {
+				d := dealt{Plan: plan}
+				for i, n := range records {
+					d.Files = append(d.Files, dealtFile{data.DealtPath(out, i), n})
+				}
+				return json.NewEncoder(w).Encode(d)
+			}
 			for i, n := range records {
 				fmt.Fprintf(w, "%s\t%d records\n", data.DealtPath(out, i), n)
 			}
@@ -72,6 +92,7 @@ training and test; they take run files with partition = "natural" only.`),
 	c.Flags().StringVar(&out, "out", "", "folder to make, which must not exist")
 	c.Flags().StringArrayVar(&set, "set", nil,
 		"change one key of the run file, section.key=value (repeatable)")
+	output.Register(c)
 	cli.DataDirFlag(c, &dir)
 	return c
 }

@@ -98,11 +98,12 @@ func (f *planFlags) member(cmd *cobra.Command, args []string) error {
 	case n.files.Policy == "":
 		return cli.Usagef("--policy: found nothing, allowed: a path")
 	}
+	n.output = f.output
 	m, err := n.join(io.Discard)
 	if err != nil {
 		return err
 	}
-	return n.preflight(cmd.OutOrStdout(), m, f.output.JSON())
+	return n.preflight(cmd.OutOrStdout(), m)
 }
 
 // simulation plans a run of a run file.
@@ -111,6 +112,7 @@ func (f *planFlags) simulation(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	cli.Say(cmd, "configuration %s", e.Digest())
 	if f.suggest {
 		return f.writeSuggestion(cmd.OutOrStdout(), e)
 	}
@@ -142,22 +144,7 @@ func (f *planFlags) writeSuggestion(w io.Writer, e *experiment.Experiment) error
 
 // rows prints names and values in two columns.
 func rows(w io.Writer) (row func(what, format string, args ...any), flush func() error) {
-	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	return func(what, format string, args ...any) {
-		fmt.Fprintf(t, "%s\t%s\n", what, fmt.Sprintf(format, args...))
-	}, t.Flush
-}
-
-// jsonRows is rows for programs: a list of names and texts.
-func jsonRows(w io.Writer) (row func(what, format string, args ...any), flush func() error) {
-	type line struct {
-		Name string `json:"name"`
-		Text string `json:"text"`
-	}
-	var all []line
-	return func(what, format string, args ...any) {
-		all = append(all, line{what, fmt.Sprintf(format, args...)})
-	}, func() error { return json.NewEncoder(w).Encode(map[string][]line{"rows": all}) }
+	return cli.Output("text").Rows(w)
 }
 
 func writePlan(w io.Writer, p *forecast.Forecast) error {
@@ -216,16 +203,13 @@ func writeOutlooks(w io.Writer, agents []forecast.Agent) error {
 }
 
 // preflight says what taking part would ask and cost, and looks at what the node needs.
-func (f *nodeFlags) preflight(w io.Writer, m *owner.Membership, asJSON bool) error {
+func (f *nodeFlags) preflight(w io.Writer, m *owner.Membership) error {
 	x := &m.Terms
 	look, err := m.Outlook()
 	if err != nil {
 		return err
 	}
-	write, flush := rows(w)
-	if asJSON {
-		write, flush = jsonRows(w)
-	}
+	write, flush := f.output.Rows(w)
 	faults := 0
 	row := func(what, format string, args ...any) {
 		// a disk's fault can be overridden when the node starts

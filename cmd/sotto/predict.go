@@ -69,7 +69,7 @@ says why. It is as private as the table.`),
 				return err
 			}
 			if n := len(r.Dropped); n > 0 {
-				fmt.Fprintf(cmd.ErrOrStderr(), "%d of %d rows have no prediction: a cell is missing\n", n,
+				fmt.Fprintf(cli.Notes(cmd), "%d of %d rows have no prediction: a cell is missing\n", n,
 					n+len(r.Lines))
 			}
 			write := t.CSV

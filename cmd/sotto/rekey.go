@@ -21,6 +21,7 @@ type rekeyFlags struct {
 	passphrase, newPassword string // files
 	reason                  string
 	iUnderstand             []string
+	output                  cli.Output
 }
 
 func newLedgerRekey() *cobra.Command {
@@ -48,7 +49,7 @@ old key can follow to the new one.`),
 			if err != nil {
 				return err
 			}
-			row, flush := rows(cmd.OutOrStdout())
+			row, flush := f.output.Rows(cmd.OutOrStdout())
 			volatile := slices.Contains(f.iUnderstand, overrideVolatile)
 			o := ledger.Options{FS: ledger.OS{AllowVolatile: volatile}}
 			err = ledger.RotateAll(args[0], *r, o, func(d ledger.RotatedKey) {
@@ -66,6 +67,7 @@ old key can follow to the new one.`),
 				"reason": "--reason"})
 		},
 	}
+	f.output.Register(c)
 	fl := c.Flags()
 	fl.StringVar(&f.key, "key", "", "file of the key that the ledgers have")
 	fl.StringVar(&f.next, "new", "", "file of the key that they get, as sotto keygen makes it")

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"log/slog"
 
 	"github.com/spf13/cobra"
 
@@ -16,7 +15,6 @@ import (
 func newRelay() *cobra.Command {
 	var f owner.Files
 	var listen string
-	var quiet bool
 	c := &cobra.Command{
 		Use:   "relay --key FILE --listen HOST:PORT",
 		Short: "Carry connections between members of a roster who cannot connect to each other",
@@ -33,21 +31,16 @@ What it carries is encrypted between the members: it sees who talks to whom, whe
 					return cli.Usagef("--%s: found nothing; see sotto relay --help", name)
 				}
 			}
-			return serveRelay(cmd, &f, listen, quiet)
+			return serveRelay(cmd, &f, listen)
 		},
 	}
 	registerRosterFile(c, &f)
 	c.Flags().StringVar(&f.Key, "key", "", "the relay's own key file")
 	c.Flags().StringVar(&listen, "listen", "", "host:port to listen on")
-	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "log warnings and errors only")
 	return c
 }
 
-func serveRelay(cmd *cobra.Command, f *owner.Files, listen string, quiet bool) error {
-	level := slog.LevelInfo
-	if quiet {
-		level = slog.LevelWarn
-	}
+func serveRelay(cmd *cobra.Command, f *owner.Files, listen string) error {
 	members, err := roster.Read(f.Roster)
 	if err != nil {
 		return err
@@ -56,8 +49,13 @@ func serveRelay(cmd *cobra.Command, f *owner.Files, listen string, quiet bool) e
 	if err != nil {
 		return err
 	}
+	log := logFlags{quiet: cli.Quiet(cmd), verbose: cli.Verbose(cmd)}
+	logger, err := log.open(cmd.ErrOrStderr())
+	if err != nil {
+		return err
+	}
 	r, err := p2p.NewRelay(p2p.RelayConfig{Key: key, Members: p2pMembers(members), Listen: listen,
-		Log: slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}))})
+		Log: logger})
 	if err != nil {
 		return cli.OfFlag(err, map[string]string{"key": "--key"})
 	}

@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,6 +18,7 @@ import (
 
 func newReport() *cobra.Command {
 	var out, plots string
+	var output cli.Output
 	c := &cobra.Command{
 		Use:   "report RUN...",
 		Short: "Make one HTML page, SVG plots and CSV values from finished runs",
@@ -31,13 +33,7 @@ among the others is
 what privacy's loss by class and agent is measured against.`),
 		Example: "  sotto report runs/mnist-dsgd-1a2b3c4d\n  sotto report runs/ring-* runs/complete-* " +
 			"--out graphs.html\n  sotto report sweeps/sweep-sweep-1a2b3c4d --out sweep.html --plots plots",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return cli.Usagef("%s takes one RUN or more, found none; see %s --help",
-					cmd.CommandPath(), cmd.CommandPath())
-			}
-			return nil
-		},
+		Args: cli.Between(1, math.MaxInt, "one RUN or more"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if plots == "" {
 				plots = strings.TrimSuffix(out, filepath.Ext(out)) + "-plots"
@@ -59,14 +55,15 @@ what privacy's loss by class and agent is measured against.`),
 			if err := os.WriteFile(out, page, 0o644); err != nil {
 				return err
 			}
+			said := fmt.Sprintf("%s, %d plots in %s\n", out, len(files)/2, plots)
+			made := map[string]any{"page": out, "plots": len(files) / 2, "folder": plots}
 			if len(files) == 0 {
-				_, err = fmt.Fprintln(cmd.OutOrStdout(), out)
-				return err
+				said, made = out+"\n", map[string]any{"page": out, "plots": 0}
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s, %d plots in %s\n", out, len(files)/2, plots)
-			return err
+			return output.Print(cmd.OutOrStdout(), made, "%s", said)
 		},
 	}
+	output.Register(c)
 	c.Flags().StringVar(&out, "out", "report.html", "file to write")
 	c.Flags().StringVar(&plots, "plots", "",
 		"folder of plots; default: the file's name without its ending, and -plots")

@@ -3,6 +3,8 @@
 package main
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -31,11 +33,29 @@ seed000-table1, which what it writes has, and dpdl2023-table1, by citation. Some
 convergence, are no sweeps:
 they are made whole each time, and the rows of their tables carry seed, config digest and run hash.`)
 
+// pageFormats are those of a study's table beside text and JSON.
+var pageFormats = []string{"csv", "markdown", "latex"}
+
+// documentJSON is the table as it is in CSV, with its notes.
+func documentJSON(d *reproduce.Document) []byte {
+	b, _ := json.Marshal(struct { // strings alone: it cannot fail
+		Name   string     `json:"name"`
+		Title  string     `json:"title"`
+		Header []string   `json:"header"`
+		Rows   [][]string `json:"rows"`
+		Notes  []string   `json:"notes"`
+	}{d.Name, d.Title, d.Header, d.Rows, d.Notes})
+	return append(b, '\n')
+}
+
 func newReproduce() *cobra.Command {
 	var (
-		scale, dir, format string
-		finished           bool
-		f                  sweepFlags
+		scale, dir string
+		finished   bool
+		f          sweepFlags
+		write      = map[cli.Output]func(*reproduce.Document) []byte{"text": (*reproduce.Document).Text,
+			"csv": (*reproduce.Document).CSV, "markdown": (*reproduce.Document).Markdown,
+			"latex": (*reproduce.Document).LaTeX, "json": documentJSON}
 	)
 	c := &cobra.Command{
 		Use:   "reproduce STUDY",
@@ -43,21 +63,15 @@ func newReproduce() *cobra.Command {
 		Long:  reproduceLong,
 		Example: "  sotto reproduce list\n  sotto reproduce seed000-table1 --scale smoke\n  sotto " +
 			"reproduce seed000-table1 --scale full --dir docs/results/seed000\n  sotto reproduce " +
-			"seed000-figure1 --scale full --dir docs/results/seed000 --finished",
+			"seed000-figure1 --scale full --dir docs/results/seed000 --finished\n  sotto reproduce " +
+			"seed000-table4 --scale short",
 		Args: cli.Exactly(1, "one STUDY"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if cmd.Flags().Changed("format") {
-				fmt.Fprintln(cmd.ErrOrStderr(), "note: --format is called --output, as elsewhere")
-			}
 			if !slices.Contains(reproduce.Scales, reproduce.Scale(scale)) {
 				return cli.Usagef("--scale: found %q, allowed: smoke, short, full", scale)
 			}
-			write, ok := map[string]func(*reproduce.Document) []byte{"text": (*reproduce.Document).Text,
-				"csv":      (*reproduce.Document).CSV,
-				"markdown": (*reproduce.Document).Markdown, "latex": (*reproduce.Document).LaTeX}[format]
-			if !ok {
-				return cli.Usagef("--output: found %q, allowed: csv, latex, markdown, text",
-					format)
+			if err := f.output.Check(pageFormats...); err != nil {
+				return err
 			}
 			if dir == "" {
 				dir = filepath.Join("reproductions", args[0]+"-"+scale)
@@ -65,7 +79,7 @@ func newReproduce() *cobra.Command {
 			opt := reproduce.Options{Dir: dir, Scale: reproduce.Scale(scale), Finished: finished}
 			opt.Sweep = sweep.Options{DataDir: f.dataDir, Workers: f.workers,
 				Progress: func(p sweep.Progress) {
-					fmt.Fprintf(cmd.ErrOrStderr(), "run %d of %d  %s  %s  epsilon %.4g  %.1f s  left %s\n",
+					fmt.Fprintf(cli.Notes(cmd), "run %d of %d  %s  %s  epsilon %.4g  %.1f s  left %s\n",
 						p.Done, p.Of, p.Cell, quality(p.Row), p.Row.EpsilonUpper, p.Seconds,
 						p.Left.Round(time.Second))
 				}}
@@ -78,7 +92,7 @@ func newReproduce() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				_, err = cmd.OutOrStdout().Write(write(d))
+				_, err = cmd.OutOrStdout().Write(write[f.output](d))
 				return err
 			})
 		},
@@ -89,25 +103,43 @@ func newReproduce() *cobra.Command {
 			"takes weeks; full: the publication's size")
 	fl.StringVar(&dir, "dir", "", "directory of the study; default: reproductions/STUDY-SCALE")
 	fl.BoolVar(&finished, "finished", false, "report on the runs that are finished, run none")
-	fl.StringVar(&format, "output", "text", "text, csv, markdown or latex")
-	fl.StringVar(&format, "format", "text", "")
-	fl.Lookup("format").Hidden = true // the older name
+	f.output.Register(c, pageFormats...)
+	cli.Formerly(c, "format", "output")
 	fl.StringVar(&f.shard, "shard", "", "i/n: run the cells whose number modulo n is i, from 0")
 	fl.IntVar(&f.shards, "shards", 0, "n: as --shard i/n with i from the environment of an array job")
 	fl.IntVar(&f.workers, "workers", 0, "runs at the same time; 0: one for each processor; changes no result")
 	cli.DataDirFlag(c, &f.dataDir)
-	c.AddCommand(newCampaign(), &cobra.Command{
+	c.AddCommand(newCampaign(), newReproduceList())
+	return c
+}
+
+func newReproduceList() *cobra.Command {
+	var output cli.Output
+	c := &cobra.Command{
 		Use:   "list",
 		Short: "Name the studies",
 		Args:  cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			type study struct {
+				Name     string `json:"name"`
+				Citation string `json:"citation"`
+				Title    string `json:"title"`
+			}
+			var studies []study
+			for name, all := range papers.All.Studies() {
+				studies = append(studies, study{name, papers.All.Citation(name), all.Title})
+			}
+			slices.SortFunc(studies, func(a, b study) int { return cmp.Compare(a.Name, b.Name) })
+			if output.JSON() {
+				return json.NewEncoder(cmd.OutOrStdout()).Encode(studies)
+			}
 			t := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 4, 2, ' ', 0)
-			all := papers.All.Studies()
-			for _, name := range papers.All.Names() {
-				fmt.Fprintf(t, "%s\t%s\t%s\n", name, papers.All.Citation(name), all[name].Title)
+			for _, s := range studies {
+				fmt.Fprintf(t, "%s\t%s\t%s\n", s.Name, s.Citation, s.Title)
 			}
 			return t.Flush()
 		},
-	})
+	}
+	output.Register(c)
 	return c
 }

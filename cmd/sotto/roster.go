@@ -30,8 +30,31 @@ func registerRosterFile(c *cobra.Command, f *owner.Files) {
 	c.Flags().StringVar(&f.Roster, "roster", "roster.toml", "roster file")
 }
 
+// rosterState is what the commands of a roster print.
+type rosterState struct {
+	Roster     string   `json:"roster"`
+	Experiment string   `json:"experiment"` // digest of the run file
+	Digest     string   `json:"digest,omitempty"`
+	Size       int      `json:"size"`
+	Members    []string `json:"members"`
+	Unsigned   []string `json:"unsigned"`
+}
+
+func rosterNow(path string, r *roster.Roster) rosterState {
+	s := rosterState{Roster: path, Experiment: r.Experiment, Size: r.Size, Members: []string{},
+		Unsigned: append([]string{}, r.Unsigned()...)}
+	if r.Complete() {
+		s.Digest = fmt.Sprintf("%x", r.Digest())
+	}
+	for _, m := range r.Members {
+		s.Members = append(s.Members, m.Name)
+	}
+	return s
+}
+
 func newRosterNew() *cobra.Command {
 	var f owner.Files
+	var output cli.Output
 	var missing string
 	var deadline, patience time.Duration
 	c := &cobra.Command{
@@ -50,12 +73,12 @@ func newRosterNew() *cobra.Command {
 			if err := r.Write(f.Roster); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: experiment %s of %d members, none yet\n", f.Roster,
-				r.Experiment, r.Size)
-			return err
+			return output.Print(cmd.OutOrStdout(), rosterNow(f.Roster, r),
+				"%s: experiment %s of %d members, none yet\n", f.Roster, r.Experiment, r.Size)
 		},
 	}
 	registerRosterFile(c, &f)
+	output.Register(c)
 	c.Flags().StringVar(&missing, "missing", node.Wait,
 		"peers that miss a round's deadline: wait for them, or proceed with their weight on self")
 	c.Flags().DurationVar(&deadline, "deadline", time.Minute, "of a round")
@@ -66,6 +89,7 @@ func newRosterNew() *cobra.Command {
 
 func newRosterAdd() *cobra.Command {
 	var f owner.Files
+	var output cli.Output
 	var name, id, address string
 	c := &cobra.Command{
 		Use:     "add --name NAME --peer ID --addr HOST:PORT",
@@ -90,12 +114,12 @@ func newRosterAdd() *cobra.Command {
 			if err := r.Write(f.Roster); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %d of %d members%s\n", f.Roster, len(r.Members),
-				r.Size, completeText(r))
-			return err
+			return output.Print(cmd.OutOrStdout(), rosterNow(f.Roster, r),
+				"%s: %d of %d members%s\n", f.Roster, len(r.Members), r.Size, completeText(r))
 		},
 	}
 	registerRoster(c, &f)
+	output.Register(c)
 	c.Flags().StringVar(&name, "name", "", "name of the member")
 	c.Flags().StringVar(&id, "peer", "", "peer id that sotto keygen printed")
 	c.Flags().StringVar(&address, "addr", "", "host:port where the other members reach it")
@@ -111,6 +135,7 @@ func completeText(r *roster.Roster) string {
 
 func newRosterSign() *cobra.Command {
 	var f owner.Files
+	var output cli.Output
 	var key, file string
 	c := &cobra.Command{
 		Use:   "sign --key FILE",
@@ -135,12 +160,13 @@ func newRosterSign() *cobra.Command {
 			if err := r.Write(f.Roster); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "signed by %s: digest %x, %d signatures to come\n",
-				r.Members[i].Name, r.Digest(), len(r.Unsigned()))
-			return err
+			return output.Print(cmd.OutOrStdout(), rosterNow(f.Roster, r),
+				"signed by %s: digest %x, %d signatures to come\n", r.Members[i].Name, r.Digest(),
+				len(r.Unsigned()))
 		},
 	}
 	registerRoster(c, &f)
+	output.Register(c)
 	c.Flags().StringVar(&key, "key", "", "the member's key file")
 	passphraseFlag(c, &file)
 	return c
@@ -148,6 +174,7 @@ func newRosterSign() *cobra.Command {
 
 func newRosterVerify() *cobra.Command {
 	var f owner.Files
+	var output cli.Output
 	var previous string
 	c := &cobra.Command{
 		Use:   "verify",
@@ -173,12 +200,12 @@ func newRosterVerify() *cobra.Command {
 					return fmt.Errorf("%s: %w", f.Roster, err)
 				}
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "signed by all %d members: digest %x\n", r.Size,
-				r.Digest())
-			return err
+			return output.Print(cmd.OutOrStdout(), rosterNow(f.Roster, r),
+				"signed by all %d members: digest %x\n", r.Size, r.Digest())
 		},
 	}
 	registerRoster(c, &f)
+	output.Register(c)
 	c.Flags().StringVar(&previous, "previous", "",
 		"the roster that this one amends; default: it is not looked at")
 	return c

@@ -66,7 +66,7 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	opt := run.Options{Out: f.out, Workers: f.workers, Command: f.commandLine(args)}
 	if f.output == "text" {
-		p := newProgress(cmd.ErrOrStderr())
+		p := newProgress(cli.Notes(cmd))
 		defer p.close()
 		opt.Progress = p.update
 	}
@@ -74,13 +74,10 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	cli.Say(cmd, "run hash %s", res.Summary.RunHash)
 	if f.output.JSON() {
 		enc := json.NewEncoder(cmd.OutOrStdout())
 		return enc.Encode(res.Summary)
-	}
-	if says(cmd) {
-		fmt.Fprintf(cmd.ErrOrStderr(), "config digest %s\nrun hash %s\n", res.Summary.ConfigDigest,
-			res.Summary.RunHash)
 	}
 	return res.Summary.WriteTable(cmd.OutOrStdout())
 }
@@ -116,13 +113,15 @@ func (f *runFlags) start(cmd *cobra.Command, args []string, opt run.Options) (*r
 		return nil, err
 	}
 	if slow := experiment.Slow(e); slow != "" {
-		fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s\n", slow)
+		fmt.Fprintf(cli.Notes(cmd), "warning: %s\n", slow)
 	}
 	if 4*e.Task.Model.Dim()*e.File.Topology.Agents > 256<<20 && os.Getenv("GOGC") == "" {
 		// A few large vectors: collecting them costs nothing, and waiting until there is
 		// as much garbage again takes that much memory.
 		debug.SetGCPercent(15)
 	}
+	cli.Say(cmd, "configuration %s, training records %s, test records %s", e.Digest(),
+		e.Task.Split.Train.Digest, e.Task.Split.Test.Digest)
 	endsByContext(cmd.Context())
 	return run.Run(cmd.Context(), e, opt)
 }

@@ -53,7 +53,7 @@ other owners, and write confirmed = true: records are refused until then.`),
 			if err != nil {
 				return cli.OfFlag(err, readingNames)
 			}
-			fmt.Fprintf(cmd.ErrOrStderr(), "%s: read as %s\n", args[0], layout.Text())
+			fmt.Fprintf(cli.Notes(cmd), "%s: read as %s\n", args[0], layout.Text())
 			if out == "" {
 				_, err := cmd.OutOrStdout().Write(draft)
 				return err
@@ -154,7 +154,8 @@ func writeCounts(cmd *cobra.Command, s *schema.Schema, n *schema.Counts) error {
 }
 
 func newSchemaDiff() *cobra.Command {
-	return &cobra.Command{
+	var output cli.Output
+	c := &cobra.Command{
 		Use:   "diff SCHEMA OTHER",
 		Short: "The first difference of two schemas; exit code 1 if there is one",
 		Long: cli.Unwrap(`Say whether two schemas mean the same by a record: their digests, and the first \
@@ -163,6 +164,9 @@ difference, as it is in the first file
 		Example: "  sotto data schema diff schema.toml roster.toml",
 		Args:    cli.Exactly(2, "SCHEMA and OTHER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := output.Check(); err != nil {
+				return err
+			}
 			var both [2]*schema.Schema
 			for i, path := range args {
 				var err error
@@ -170,20 +174,35 @@ difference, as it is in the first file
 					return err
 				}
 			}
-			line, flush := rows(cmd.OutOrStdout())
-			for i, path := range args {
-				line(path, "%x", both[i].Digest())
-			}
 			diff := both[0].Diff(both[1])
-			if diff != "" {
-				line("first difference", "%s", diff)
-			}
-			if err := flush(); err != nil || diff == "" {
+			if err := writeDiff(cmd, &output, args, both, diff); err != nil || diff == "" {
 				return err
 			}
 			return codeError{fmt.Errorf("%s and %s differ", args[0], args[1]), exitFailed}
 		},
 	}
+	output.Register(c)
+	return c
+}
+
+func writeDiff(cmd *cobra.Command, output *cli.Output, paths []string, both [2]*schema.Schema,
+	diff string) error {
+	var digests []string
+	for _, s := range both {
+		digests = append(digests, fmt.Sprintf("%x", s.Digest()))
+	}
+	if output.JSON() {
+		return json.NewEncoder(cmd.OutOrStdout()).Encode(map[string]any{"digests": digests,
+			"first_difference": diff})
+	}
+	line, flush := rows(cmd.OutOrStdout())
+	for i, path := range paths {
+		line(path, "%s", digests[i])
+	}
+	if diff != "" {
+		line("first difference", "%s", diff)
+	}
+	return flush()
 }
 
 // schemaOf reads a schema file, or the schema in a roster.

@@ -2,7 +2,13 @@
 
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
+
+	"sotto/cmd/sotto/complete"
+)
 
 // studies are none in a program for owners: what plots and reproduces is not linked.
 func studies() []*cobra.Command { return nil }
+
+func namesOfStudies() complete.Names { return complete.Names{} }

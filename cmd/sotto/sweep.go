@@ -82,7 +82,7 @@ func (f *sweepFlags) run(cmd *cobra.Command, path string) error {
 		return err
 	}
 	opt.Progress = func(p sweep.Progress) {
-		fmt.Fprintf(cmd.ErrOrStderr(), "cell %d of %d  %s  %s  epsilon %.4g  %.1f s  left %s\n",
+		fmt.Fprintf(cli.Notes(cmd), "cell %d of %d  %s  %s  epsilon %.4g  %.1f s  left %s\n",
 			p.Done, p.Of, p.Cell, quality(p.Row), p.Row.EpsilonUpper, p.Seconds, p.Left.Round(time.Second))
 	}
 	res, err := s.Run(cmd.Context(), opt)
@@ -214,7 +214,7 @@ func newSweepMerge() *cobra.Command {
 		Use:     "merge CELLS...",
 		Short:   "Join the cells files of a sweep's shards",
 		Example: "  sotto sweep merge sweeps/name-sweep-1a2b3c4d/cells-*-of-4.csv --out cells.csv",
-		Args:    cobra.MinimumNArgs(1),
+		Args:    cli.Between(1, math.MaxInt, "one CELLS or more"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b, err := sweep.Merge(args)
 			if err != nil {

@@ -78,6 +78,7 @@ func newTopologyDraw() *cobra.Command {
 	var (
 		f        cli.GraphFlags
 		run, out string
+		output   cli.Output
 	)
 	c := &cobra.Command{
 		Use:   "draw [GRAPH]",
@@ -121,11 +122,12 @@ func newTopologyDraw() *cobra.Command {
 			if err := os.WriteFile(out, b.Bytes(), 0o644); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", out, d.Title)
-			return err
+			return output.Print(cmd.OutOrStdout(), map[string]string{"file": out, "title": d.Title},
+				"%s: %s\n", out, d.Title)
 		},
 	}
 	f.Register(c)
+	output.Register(c)
 	c.Flags().StringVar(&run, "run", "", "draw the graph of this run directory")
 	c.Flags().StringVar(&out, "out", "graph.svg", "file to write; its ending says the format, .svg or .png")
 	return c

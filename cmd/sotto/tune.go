@@ -121,7 +121,7 @@ func (f *tuneFlags) run(cmd *cobra.Command, path string) error {
 		Out:      f.out,
 		DataDir:  f.dataDir,
 		Workers:  f.workers,
-		Progress: func(p tune.Progress) { tuneLine(cmd.ErrOrStderr(), p) },
+		Progress: func(p tune.Progress) { tuneLine(cli.Notes(cmd), p) },
 	})
 	if err != nil {
 		return err

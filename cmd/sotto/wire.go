@@ -28,7 +28,7 @@ many. The ledger itself is verified
 first. Exit code 3 when something does not hold.`),
 		Example: "  sotto node --roster roster.toml --key a.key --data a.csv --policy policy.toml --state " +
 			"a --capture a.wire\n  sotto audit wire a.wire ledger/4f1d",
-		Args: cobra.RangeArgs(1, 2),
+		Args: cli.Between(1, 2, "CAPTURE and LEDGERDIR, or STATEDIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.output.Check(); err != nil {
 				return err

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"sotto/experiment"
 	"sotto/experiment/forecast"
 	"sotto/experiment/plan"
 	"sotto/privacy/account"
@@ -91,6 +92,9 @@ func admits(costs []plan.Cost, fill func() (filter *account.RDPFilter, exhausted
 // Schema says what a record of the owner's file is read as.
 func (o *Owner) Schema() string {
 	d := o.e.Task.Split.Train
+	if n := len(experiment.QuestionsOf(o.e)); n > 0 {
+		return fmt.Sprintf("%d numbers of each record, for %d questions", d.X.Cols, n)
+	}
 	if d.Classes == 0 {
 		return fmt.Sprintf("%d features, a number to predict", d.X.Cols)
 	}

@@ -30,7 +30,7 @@ var badRunFiles = map[string]struct {
 		[]string{"small.toml:7", "topology.agents", "five", "whole number"}},
 	"fraction": {"rounds = 12|rounds = 1.5", nil,
 		[]string{"small.toml:3", "rounds", "1.5", "whole number"}},
-	"syntax": {"agents = 5|agents = = 5", nil, []string{"small.toml:7", "not valid TOML"}},
+	"syntax": {"agents = 5|agents = = 5", nil, []string{"small.toml:7", "found no valid TOML"}},
 	"out of range": {"step_size = 0.5|step_size = -1", nil,
 		[]string{"small.toml:20", "algorithm.step_size", "-1", "above 0"}},
 	"drop": {"drop = 0.1|drop = 1.5", nil,

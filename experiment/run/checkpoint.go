@@ -21,7 +21,7 @@ import (
 )
 
 // ErrCheckpoint says that a directory holds no run that can be resumed by this program.
-var ErrCheckpoint = errors.New("experiment: not a resumable run")
+var ErrCheckpoint = errors.New("not a run that can go on")
 
 // A checkpoint is the tag, the length of progress in JSON (u64), that, and the state of
 // the simulation to the end of the file.
@@ -207,16 +207,17 @@ func (r *Training) restore(p *saved) error {
 func resumeDir(dir string) (*rundir.Dir, *saved, *experiment.File, error) {
 	dir = filepath.Clean(dir)
 	base, ok := strings.CutSuffix(filepath.Base(dir), rundir.PartialSuffix)
-	if _, err := os.Stat(dir); err != nil {
-		return nil, nil, nil, err
-	}
 	if !ok {
-		found := "no interrupted run"
-		if rundir.Stands(filepath.Join(dir, rundir.SummaryFile)) {
-			found = "a run that is finished"
+		found := "another directory"
+		if info, err := os.Stat(dir); err != nil {
+			found = "no such directory"
+		} else if !info.IsDir() {
+			found = "a file"
+		} else if _, err := os.Stat(filepath.Join(dir, rundir.SummaryFile)); err == nil {
+			found = "a finished run"
 		}
 		return nil, nil, nil, fmt.Errorf("%w: %w", ErrCheckpoint, &config.Error{File: dir, Found: found,
-			Allowed: "the folder of an interrupted one, whose name ends in " + rundir.PartialSuffix})
+			Allowed: "an interrupted run's directory, whose name ends in " + rundir.PartialSuffix})
 	}
 	c, err := openCheckpoint(filepath.Join(dir, rundir.CheckpointFile))
 	if err != nil {

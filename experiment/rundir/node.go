@@ -78,16 +78,31 @@ func ReadNode(dir string) (*Node, error) {
 }
 
 // LedgerOf returns the folder of the ledger that path means: that of a node's state
-// directory, or path itself.
+// directory, or path itself, which is a ledger or the directory of a simulated run, or
+// the folder ledger in that. What is none of them is a *config.Error.
 func LedgerOf(path string) (string, error) {
 	if !IsNode(path) {
-		return path, nil
+		for _, name := range []string{"genesis.json", ledger.RunLedgerFile} {
+			if exists(filepath.Join(path, filepath.FromSlash(name))) {
+				return path, nil
+			}
+		}
+		if run := filepath.Dir(filepath.Clean(path)); exists(filepath.Join(path, "simulated.jsonl")) {
+			return run, nil
+		}
+		return "", &config.Error{File: path, Found: "no ledger",
+			Allowed: "the folder of a ledger, of a simulated run, or of a node's state"}
 	}
 	n, err := ReadNode(path)
 	if err != nil {
 		return "", err
 	}
 	return n.Ledger, nil
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // NodeStatement reads the signed statement of a finished node, and checks its signature

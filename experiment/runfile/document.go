@@ -46,10 +46,10 @@ func Parse(file string, b []byte) (*Document, error) {
 		var e *toml.DecodeError
 		if errors.As(err, &e) {
 			row, _ := e.Position()
-			return nil, &config.Error{File: file, Line: row,
-				Found: "not valid TOML: " + strings.TrimPrefix(e.Error(), "toml: ")}
+			return nil, &config.Error{File: file, Line: row, Found: "no valid TOML: " +
+				strings.TrimPrefix(e.Error(), "toml: ")}
 		}
-		return nil, &config.Error{File: file, Found: "not valid TOML: " + err.Error()}
+		return nil, &config.Error{File: file, Found: "no valid TOML: " + err.Error()}
 	}
 	d.index(b)
 	if err := d.respell(); err != nil {
@@ -184,14 +184,34 @@ func (d *Document) Locate(section string, err error) error {
 	}
 	c := *e
 	c.Key = Dotted(section, e.Key)
-	if d.from[c.Key] != "" {
-		c.File = d.from[c.Key]
+	if from := d.cameFrom(c.Key); from != "" {
+		c.File = from
 	} else if row, ok := d.line[c.Key]; ok {
 		c.File, c.Line = d.file, row
 	} else {
 		c.File, c.Line = d.file, d.line[section]
+		if c.Found == "0" || c.Found == `""` { // nobody wrote that
+			c.Found = "nothing"
+		}
 	}
 	return &c
+}
+
+// cameFrom says where a key, or a section all of whose keys, came from beside the file;
+// "": from the file.
+func (d *Document) cameFrom(key string) string {
+	if from := d.from[key]; from != "" {
+		return from
+	}
+	if _, ok := d.line[key]; ok {
+		return ""
+	}
+	for _, k := range slices.Sorted(maps.Keys(d.from)) {
+		if strings.HasPrefix(k, key+".") {
+			return d.from[k]
+		}
+	}
+	return ""
 }
 
 // Finish refuses every key and section that nothing has decoded, and what

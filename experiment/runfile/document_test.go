@@ -164,8 +164,8 @@ func TestErrorsSayWhereAndWhat(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"a = ":    "run.toml:1: found not valid TOML: ",
-		"\n\na b": "run.toml:3: found not valid TOML: ",
+		"a = ":    "run.toml:1: found no valid TOML: ",
+		"\n\na b": "run.toml:3: found no valid TOML: ",
 	} {
 		if _, err := runfile.Parse("run.toml", []byte(text)); err == nil ||
 			!strings.HasPrefix(err.Error(), want) {

@@ -33,6 +33,9 @@ var exports = map[string]format{
 	"json":             {".json", asJSON},
 }
 
+// ExportFormats are the names of all formats, sorted.
+func ExportFormats() []string { return slices.Sorted(maps.Keys(exports)) }
+
 // ExportFormat is the format of a file called out: the given one, or where that is "" the
 // one that the file's ending names; onnx without a file.
 func ExportFormat(out, given string) (string, error) {

@@ -41,8 +41,8 @@ var layers = [][]string{
 	{"reproduce/dpdl2023", "reproduce/bellet2018", "reproduce/adad2p", "reproduce/dkm",
 		"reproduce/muffliato2022"},
 	{"reproduce/papers", "reproduce/campaign"},
-	{"cmd/sotto/cli", "cmd/sotto/scaffold"},
-	{"cmd/sotto/calculator"},
+	{"cmd/sotto/cli"},
+	{"cmd/sotto/calculator", "cmd/sotto/scaffold", "cmd/sotto/complete", "cmd/sotto/manual"},
 	{"cmd/sotto"},
 }
 
@@ -53,6 +53,10 @@ var edges = map[string][]string{
 	// a Fourier transform and the normal law's tails
 	"privacy/account/loss": {"tensor"},
 }
+
+// commands are the packages of the command line.
+var commands = []string{"cmd/sotto", "cmd/sotto/cli", "cmd/sotto/calculator", "cmd/sotto/scaffold",
+	"cmd/sotto/complete", "cmd/sotto/manual"}
 
 // A rule forbids direct imports.
 type rule struct {
@@ -115,11 +119,11 @@ var rules = []rule{
 			"papers"},
 	{in: []string{"experiment/owner", "node"}, path: "sotto/report",
 		why: "pages are of runs of all agents: an owner sees its own"},
-	{in: []string{"cmd/sotto", "cmd/sotto/cli", "cmd/sotto/calculator"}, path: "sotto/tensor",
+	{in: commands, path: "sotto/tensor",
 		why: "a command reads flags and prints: what computes on vectors stands below it"},
-	{in: []string{"cmd/sotto", "cmd/sotto/cli", "cmd/sotto/calculator"}, path: "sotto/rng",
+	{in: commands, path: "sotto/rng",
 		why: "a command reads flags and prints: what draws stands below it"},
-	{in: []string{"cmd/sotto", "cmd/sotto/cli", "cmd/sotto/calculator"},
+	{in: commands,
 		path: "sotto/privacy/account/network",
 		why:  "who learns what is computed by experiment/exposure, whoever asks"},
 	{in: []string{"experiment"}, path: "sotto/node", why: "who embeds the library must not link the network"},

@@ -78,7 +78,7 @@ func TestHalfSentFramesDoNotStopTheirMember(t *testing.T) {
 		most.Store(max(most.Load(), int64(with.held)))
 		with.mu.Unlock()
 		began := time.Now()
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		var err error
 		for ctx.Err() == nil { // as the node does
 			if err = honest.Send(ctx, 0, whole); err == nil {
@@ -90,7 +90,7 @@ func TestHalfSentFramesDoNotStopTheirMember(t *testing.T) {
 		if err != nil {
 			t.Fatalf("frame %d beside %d half-sent frames: %v", k, opened.Load(), err)
 		}
-		if d := time.Since(began); d > 5*time.Second {
+		if d := time.Since(began); d > 30*time.Second {
 			t.Errorf("frame %d took %v", k, d)
 		}
 		if err := send(victim, 1); err != nil {

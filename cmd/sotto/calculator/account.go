@@ -287,18 +287,14 @@ func readEvents(path string) ([]account.Event, error) {
 }
 
 func newAccountCurve() *cobra.Command {
-	var m mechanismFlags
+	m := mechanismFlags{printing: printing{more: []string{"csv", "svg"}}}
 	var top float64
 	var points int
-	var format string
 	c := &cobra.Command{
 		Use:   "curve",
-		Short: "Delta over epsilon, as CSV or SVG",
+		Short: "Delta over epsilon, as CSV, SVG (log10 of delta) or JSON",
 		Args:  cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if format != "csv" && format != "svg" {
-				return cli.Usagef("--format: found %q, allowed: csv, svg", format)
-			}
 			if points < 2 || points > 100_000 {
 				return cli.Usagef("--points: found %d, allowed: 2 to 100000", points)
 			}
@@ -310,19 +306,25 @@ func newAccountCurve() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return writeCurve(cmd.OutOrStdout(), acc, name, top, points, format)
+				return writeCurve(cmd.OutOrStdout(), acc, name, top, points, m.output)
 			})
 		},
 	}
 	m.register(c)
 	c.Flags().Float64Var(&top, "max-epsilon", 10, "largest epsilon")
 	c.Flags().IntVar(&points, "points", 101, "number of points")
-	c.Flags().StringVar(&format, "format", "csv", "csv or svg (log10 of delta)")
+	cli.Formerly(c, "format", "output")
 	return c
 }
 
+// curvePoint is a point of the privacy curve.
+type curvePoint struct {
+	Epsilon float64                `json:"epsilon"`
+	Delta   account.StatedInterval `json:"delta"`
+}
+
 func writeCurve(w io.Writer, acc account.Accountant, name string, top float64, points int,
-	format string) error {
+	output cli.Output) error {
 	curve := plot.Curve{Name: name}
 	rows := make([]account.Interval, points)
 	for i := range rows {
@@ -338,7 +340,14 @@ func writeCurve(w io.Writer, acc account.Accountant, name string, top float64, p
 			High: math.Log10(rows[i].Upper),
 		})
 	}
-	if format == "svg" {
+	switch {
+	case output.JSON():
+		points := make([]curvePoint, len(rows))
+		for i, r := range rows {
+			points[i] = curvePoint{curve.Points[i].X, account.StatedInterval(r)}
+		}
+		return json.NewEncoder(w).Encode(points)
+	case output == "svg":
 		return plot.WriteSVG(w, plot.Figure{
 			Name:   "curve",
 			Title:  "Privacy curve",

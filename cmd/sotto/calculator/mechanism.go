@@ -23,7 +23,13 @@ type mechanismFlags struct {
 	group           int
 	accountant      string
 	draws, steps    int
-	output          cli.Output
+	printing
+}
+
+// printing is how figures are printed, and what there is beside text and JSON.
+type printing struct {
+	output cli.Output
+	more   []string
 }
 
 // noiseFlags describe the noise of one release.
@@ -75,7 +81,7 @@ func (m *mechanismFlags) register(c *cobra.Command) {
 	f.IntVar(&m.draws, "micro-batches", 1, "Poisson micro-batches summed before one noise draw")
 	f.IntVar(&m.steps, "steps", 1, "number of releases")
 	m.registerPair(c)
-	m.output.Register(c)
+	m.output.Register(c, m.more...)
 }
 
 // pair reads adjacency and unit.
@@ -98,7 +104,7 @@ func (m *mechanismFlags) pair() (account.Adjacency, account.Unit, error) {
 // withAccountant calls f with the accountant that was asked for; without one, with the
 // tightest that supports the events.
 func (m *mechanismFlags) withAccountant(f func(name string) error) error {
-	if err := m.output.Check(); err != nil {
+	if err := m.output.Check(m.more...); err != nil {
 		return err
 	}
 	if m.accountant != "" {

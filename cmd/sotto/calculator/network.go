@@ -87,7 +87,7 @@ rounds, where other agents react to an agent's update.`),
 	fl.IntVar(&f.source.graph.Agents, "agents", 10, "number of agents")
 	fl.StringVar(&f.source.graph.Weights, "weights", "",
 		"metropolis, uniform, lazy, max-degree, or column for push-sum")
-	fl.Uint64Var(&f.source.graph.Seed, "graph-seed", 1, "seed of random graphs")
+	fl.Uint64Var(&f.source.graph.Seed, "seed", 1, "seed of random graphs")
 	fl.Float64Var(&f.source.graph.Dropout, "dropout", 0, "probability that a link is missing from a round")
 	fl.BoolVar(&f.source.graph.Pairs, "pairs", false,
 		"in every round one random agent averages with one random neighbor, and the others wait")
@@ -112,6 +112,7 @@ rounds, where other agents react to an agent's update.`),
 	fl.BoolVar(&f.reconstruct, "reconstruct", false,
 		"say also whose values an adversary would get exactly if nothing were noised")
 	f.output.Register(c, "csv", "svg")
+	cli.Formerly(c, "graph-seed", "seed")
 	fl.StringVar(&f.drawing, "draw", "",
 		"svg: heatmap, distance, coalition or graph; default: heatmap for several adversaries, else graph")
 	return c

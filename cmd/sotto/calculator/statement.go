@@ -28,6 +28,9 @@ The ledger is verified first. With --out it writes a page to print and sign.`),
 			if err := output.Check(); err != nil {
 				return err
 			}
+			if _, err := rundir.LedgerOf(args[0]); err != nil {
+				return err
+			}
 			if out != "" {
 				page, err := report.Statement(experiment.EngineVersion, args[0])
 				if err != nil {

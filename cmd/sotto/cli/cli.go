@@ -5,8 +5,10 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -35,7 +37,56 @@ func BadFlag(cmd *cobra.Command, err error) error {
 			err = fmt.Errorf("%w; did you mean --%s?", err, name)
 		}
 	}
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) {
+		if kind := kinds[invalid.GetFlag().Value.Type()]; kind != "" {
+			err = config.Bad("--"+invalid.GetFlag().Name, invalid.GetValue(), kind)
+		}
+	}
 	return UsageError{err}
+}
+
+// kinds are the types of flags in words.
+var kinds = map[string]string{"int": "a whole number", "uint64": "a whole number, at least 0",
+	"float64": "a number", "bool": "true or false", "duration": "a time such as 90s, 5m or 24h",
+	"float64Slice": "numbers, separated by commas"}
+
+// InWords says of a folder in place of a file, and of a file in place of a folder, what
+// they are. Other errors stay as they are.
+func InWords(err error) error {
+	path, ok := err.(*fs.PathError)
+	switch {
+	case ok && errors.Is(err, syscall.EISDIR):
+		return &config.Error{File: path.Path, Found: "a folder", Allowed: "a file"}
+	case ok && errors.Is(err, syscall.ENOTDIR):
+		return &config.Error{File: path.Path, Found: "a file in place of a folder", Allowed: "folders"}
+	}
+	return err
+}
+
+// Strict has the commands that come with cobra refuse what they do not know, as others
+// do.
+func Strict(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		switch c.Name() {
+		case "completion":
+			c.Args, c.RunE = NoArgs, func(c *cobra.Command, _ []string) error { return c.Help() }
+		case "help":
+			c.Run, c.RunE = nil, func(c *cobra.Command, args []string) error {
+				about, rest, err := root.Find(args)
+				if err == nil {
+					err = NoArgs(about, rest)
+				}
+				if err != nil {
+					return Usage(err)
+				}
+				about.InitDefaultHelpFlag()
+				return about.Help()
+			}
+		}
+	}
 }
 
 // Unwrap joins lines that end in a backslash with the next: help texts have wider lines
@@ -77,8 +128,13 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 
 // Exactly takes n arguments; what says which.
 func Exactly(n int, what string) cobra.PositionalArgs {
+	return Between(n, n, what)
+}
+
+// Between takes from least to most arguments; what says which.
+func Between(least, most int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		if len(args) != n {
+		if len(args) < least || len(args) > most {
 			return Usagef("%s takes %s, found %d arguments; see %s --help", cmd.CommandPath(),
 				what, len(args), cmd.CommandPath())
 		}

@@ -1,89 +1,72 @@
-// Package scaffold writes a commented start into a folder: of a simulation, of owners'
-// tables, or of a federation.
+// Package scaffold writes commented starts: folders with a run file, what to do with it,
+// and made-up records where records are needed. The files stand beside this one, one
+// folder a kind, as they are written.
 package scaffold
 
 import (
 	"embed"
 	"errors"
-	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
-	"slices"
+	"strings"
 
 	"sotto/config"
 )
 
-//go:embed simulation table federation
-var files embed.FS
-
-// Kinds are what a start may be of.
+// Kinds are what Write can begin; the first is the simplest.
 var Kinds = []string{"simulation", "table", "federation"}
 
-// New writes the start of a kind into dir, a new or an empty folder, and returns the
-// names of the files.
-func New(kind, dir string) ([]string, error) {
-	if !slices.Contains(Kinds, kind) {
-		return nil, config.Bad("kind", kind, "simulation, table or federation")
+//go:embed simulation table federation
+var starts embed.FS
+
+// Write makes dir, which may be there if it is empty, with the files of a kind, and
+// returns their paths. Nothing is overwritten. An unknown kind, or a dir that is a file
+// or is not empty, is a *config.Error.
+func Write(dir, kind string) ([]string, error) {
+	from, err := fs.Sub(starts, kind)
+	if err == nil {
+		_, err = fs.Stat(from, "run.toml")
 	}
-	old, err := os.ReadDir(dir)
-	switch {
-	case err == nil && len(old) > 0:
-		return nil, &config.Error{File: dir, Found: fmt.Sprintf("%s in it", old[0].Name()),
-			Allowed: "a new or an empty folder: nothing is overwritten"}
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return nil, err
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, err
-	}
-	all, err := files.ReadDir(kind)
 	if err != nil {
+		return nil, config.Bad("kind", kind, "one of "+strings.Join(Kinds, ", "))
+	}
+	inside, err := os.ReadDir(dir)
+	switch {
+	case err == nil && len(inside) > 0:
+		return nil, notNew(dir + " with " + inside[0].Name() + " in it")
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		if info, e := os.Stat(dir); e == nil && !info.IsDir() {
+			return nil, notNew(dir + ", a file")
+		}
 		return nil, err
 	}
-	made := map[string][]byte{}
-	for _, f := range all {
-		if made[f.Name()], err = files.ReadFile(kind + "/" + f.Name()); err != nil {
-			return nil, err
+	var paths []string
+	err = fs.WalkDir(from, ".", func(name string, d fs.DirEntry, err error) error {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err != nil || d.IsDir() {
+			return errors.Join(err, os.MkdirAll(path, 0o755))
 		}
-	}
-	if kind == "table" {
-		made["north.csv"], made["south.csv"] = patients(1), patients(2)
-	}
-	var names []string
-	for name := range made {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		if err := os.WriteFile(filepath.Join(dir, name), made[name], 0o644); err != nil {
-			return nil, err
+		b, err := fs.ReadFile(from, name)
+		if err != nil {
+			return err
 		}
-	}
-	return names, nil
+		paths = append(paths, path)
+		return writeNew(path, b)
+	})
+	return paths, err
 }
 
-// patients are 240 made-up rows: a formula, and nobody's data. Every twelfth has no bmi.
-func patients(site int) []byte {
-	b := []byte("age,bmi,smoker,readmitted\n")
-	for i := range 240 {
-		wave := func(k float64) float64 { return math.Sin(k*float64(i+1) + float64(site)) }
-		age, bmi := 55+25*wave(1.7), 27+6*wave(2.9)
-		smoker, readmitted := "no", "no"
-		risk := (age-55)/25 + (bmi-27)/6 + wave(5.3)
-		if wave(3.1) > .4 {
-			smoker = "yes"
-			risk++
-		}
-		if risk > .3 {
-			readmitted = "yes"
-		}
-		cell := fmt.Sprintf("%.1f", bmi)
-		if i%12 == 5 {
-			cell = ""
-		}
-		b = fmt.Appendf(b, "%.0f,%s,%s,%s\n", age, cell, smoker, readmitted)
+func notNew(found string) error {
+	return &config.Error{Key: "DIR", Found: found, Allowed: "a new or an empty folder"}
+}
+
+// writeNew refuses a file that is there.
+func writeNew(path string, b []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
 	}
-	return b
+	_, err = f.Write(b)
+	return errors.Join(err, f.Close())
 }
