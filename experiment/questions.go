@@ -9,6 +9,7 @@ import (
 	"sotto/data"
 	"sotto/oracle"
 	"sotto/privacy"
+	"sotto/privacy/account"
 	"sotto/query"
 	"sotto/tensor"
 )
@@ -59,6 +60,12 @@ func (p *PrivacyParams) validateSum(algorithm string, noisy bool) error {
 	case p.BatchSize != 0:
 		return config.Bad("batch_size", p.BatchSize,
 			"nothing with algorithm "+algorithm+", which reads all records")
+	case noisy && p.adjacency == account.AddRemove && p.MinRecords < 1:
+		return config.Bad("min_records", p.MinRecords,
+			"with add-remove a public lower bound of the number of records, for delta to be compared with")
+	case p.adjacency != account.AddRemove && p.MinRecords != 0:
+		return config.Bad("min_records", p.MinRecords,
+			"nothing but under add-remove: elsewhere record counts are public")
 	case noisy && p.MaxGradNorm != 1:
 		return config.Bad("max_grad_norm", p.MaxGradNorm,
 			"nothing, or 1, with algorithm "+algorithm+", whose numbers have norm at most 1")

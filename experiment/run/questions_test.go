@@ -110,6 +110,28 @@ func TestAnswersHaveTheStatedNoise(t *testing.T) {
 	}
 }
 
+// Where the number of records is private, delta is compared with a public bound of it.
+func TestQuestionsUnderAddRemove(t *testing.T) {
+	for set, want := range map[string]string{
+		"":                               "privacy.min_records: found nothing, allowed: with add-remove",
+		"privacy.min_records=2000":       "privacy.target_delta: found 0.001, allowed: below 1/n",
+		"privacy.min_records=10":         "",
+		"privacy.adjacency=\"zero-out\"": "",
+	} {
+		all := []string{"privacy.adjacency=add-remove"}
+		if set != "" {
+			all = append(all, set)
+		}
+		f, err := experiment.Parse("questions.toml", []byte(experimenttest.Questions), all)
+		if err == nil {
+			_, err = f.Build("")
+		}
+		if (want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", set, err)
+		}
+	}
+}
+
 // A question for nobody, or with absurd numbers, costs nothing and crashes nothing.
 func TestAbsurdQuestions(t *testing.T) {
 	for _, ask := range []string{`histogram(\"400\", 1000000)`, `mean(\"400\")`, `count() by nothing`} {
