@@ -79,6 +79,16 @@ func serve(t testing.TB, n Network, i agent.ID, h node.Handler) node.Transport {
 	return tr
 }
 
+// await takes what a channel gives; a suite that waits for good shows nothing.
+func await(t testing.TB, c <-chan struct{}, what string) {
+	t.Helper()
+	select {
+	case <-c:
+	case <-time.After(time.Minute):
+		t.Fatalf("%s: not within a minute", what)
+	}
+}
+
 func send(tr node.Transport, to agent.ID, b []byte) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
@@ -162,8 +172,10 @@ func malformed(t *testing.T, n Network) {
 func concurrent(t *testing.T, n Network) {
 	var mu sync.Mutex
 	running, most := map[agent.ID]int{}, 0
-	arrived := make(chan struct{}, 2)
+	arrived := make(chan struct{}, 6)
 	release := make(chan struct{})
+	free := sync.OnceFunc(func() { close(release) })
+	defer free()
 	serve(t, n, 2, func(from agent.ID, b []byte) error {
 		mu.Lock()
 		running[from]++
@@ -187,17 +199,12 @@ func concurrent(t *testing.T, n Network) {
 			})
 		}
 	}
-	<-arrived
-	<-arrived // one of each sender: neither waits for the other
+	await(t, arrived, "a frame arrives")
+	await(t, arrived, "a frame of the other sender arrives") // one of each sender: neither waits for the other
 	if len(running) != 2 {
 		t.Errorf("frames of %d senders are handled at the same time, want 2", len(running))
 	}
-	go func() {
-		for range 4 {
-			<-arrived
-		}
-	}()
-	close(release)
+	free()
 	wg.Wait()
 	if most != 1 {
 		t.Errorf("%d frames of one sender at the same time, want 1", most)
@@ -248,6 +255,8 @@ func expires(t *testing.T, n Network) {
 
 func closing(t *testing.T, n Network) {
 	entered, release := make(chan struct{}), make(chan struct{})
+	free := sync.OnceFunc(func() { close(release) })
+	defer free()
 	a := serve(t, n, 0, new(box).handle)
 	b := n.Open(t, 1)
 	b.Serve(func(agent.ID, []byte) error {
@@ -256,7 +265,7 @@ func closing(t *testing.T, n Network) {
 		return nil
 	})
 	go send(a, 1, frame(0, 1, nil))
-	<-entered
+	await(t, entered, "a frame arrives")
 	closed := make(chan struct{})
 	go func() {
 		b.Close()
@@ -267,8 +276,8 @@ func closing(t *testing.T, n Network) {
 		t.Error("closed while a handler ran")
 	case <-time.After(30 * time.Millisecond):
 	}
-	close(release)
-	<-closed
+	free()
+	await(t, closed, "a close after its handlers")
 	if err := send(b, 0, frame(1, 1, nil)); !errors.Is(err, node.ErrUnreachable) {
 		t.Errorf("a send after close: %v", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
@@ -77,6 +78,7 @@ type circuits struct {
 	relays []peer.ID // in the order in which they are tried
 	cancel func()
 	loops  sync.WaitGroup
+	kept   atomic.Int32 // relays that keep a place now
 }
 
 const (
@@ -128,13 +130,13 @@ func (t *Transport) openCircuits() (*circuits, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	c.cancel = cancel
 	for i, id := range c.relays {
-		c.loops.Go(func() { t.reserve(ctx, h, id, t.cfg.Relays[i].Address) })
+		c.loops.Go(func() { t.reserve(ctx, c, id, t.cfg.Relays[i].Address) })
 	}
 	return c, nil
 }
 
 // reserve keeps a place at a relay until ctx ends.
-func (t *Transport) reserve(ctx context.Context, h *blankhost.BlankHost, id peer.ID, address string) {
+func (t *Transport) reserve(ctx context.Context, c *circuits, id peer.ID, address string) {
 	pause, failed, have := relayPause, 0, false
 	for ctx.Err() == nil {
 		at, err := t.addresses(ctx, address)
@@ -142,11 +144,14 @@ func (t *Transport) reserve(ctx context.Context, h *blankhost.BlankHost, id peer
 			t.store.AddAddrs(id, at, peerstore.PermanentAddrTTL)
 			t.swarm.Backoff().Clear(id)
 			trying, cancel := context.WithTimeout(ctx, dialTimeout)
-			_, err = client.Reserve(trying, h, peer.AddrInfo{ID: id})
+			_, err = client.Reserve(trying, c.host, peer.AddrInfo{ID: id})
 			cancel()
 		}
 		if err != nil {
-			have = false
+			if have {
+				have = false
+				c.kept.Add(-1)
+			}
 			if failed++; isPowerOfTwo(failed) && ctx.Err() == nil {
 				t.log.Warn("no place at a relay", "relay", address, "error", t.plain(err), "so far", failed)
 			}
@@ -155,6 +160,7 @@ func (t *Transport) reserve(ctx context.Context, h *blankhost.BlankHost, id peer
 			continue
 		}
 		if !have {
+			c.kept.Add(1)
 			t.log.Info("a place at a relay", "relay", address)
 		}
 		pause, failed, have = relayPause, 0, true

@@ -19,10 +19,11 @@ const (
 // member is what a transport keeps for one member of the roster. Whoever else has the
 // member's key can connect too, so one connection must not be in another's way.
 type member struct {
-	came chan struct{} // capacity 1: the member has connected
-	turn sync.Mutex    // of the handler, which gets one frame of a member at a time
-	mu   sync.Mutex
-	idle network.Stream // to the member, waiting for the next frame; nil: there is none
+	came    chan struct{} // capacity 1: the member has connected
+	dialing chan struct{} // capacity 1: holds one while some send looks for a way to the member
+	turn    sync.Mutex    // of the handler, which gets one frame of a member at a time
+	mu      sync.Mutex
+	idle    network.Stream // to the member, waiting for the next frame; nil: there is none
 	lanes
 	memory
 }

@@ -76,6 +76,7 @@ type Reach struct {
 type hooks struct {
 	security  string                // "noise" alone, or "" for both
 	handshake time.Duration         // in place of handshakeTimeout
+	courtesy  time.Duration         // in place of courtesy; 0: that
 	address   func(agent.ID) string // where members listen, in place of their addresses
 	files     int                   // the limit of open files, in place of the process's
 }
@@ -134,7 +135,8 @@ func New(cfg Config) (*Transport, error) {
 	}
 	for i := range t.with {
 		m := &t.with[i]
-		m.came, m.of = make(chan struct{}, 1), map[network.Conn]*lane{}
+		m.came, m.dialing = make(chan struct{}, 1), make(chan struct{}, 1)
+		m.of = map[network.Conn]*lane{}
 		m.budget, m.freed.L = 2*(cfg.MaxPayload+node.FrameHeader)+1<<20, &m.mu
 	}
 	secret, err := crypto.UnmarshalEd25519PrivateKey(cfg.Key)

@@ -30,12 +30,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // loopback is a network of transports on this machine. Each listens on a port that the
 // system gives it, and tells the others: a port that was free a moment ago may be taken.
 type loopback struct {
-	keys    []ed25519.PrivateKey
-	members []Member
-	max     int
-	noise   agent.ID // this member offers nothing but Noise; none for a number that nobody has
-	mu      sync.Mutex
-	at      []string // where each member listens
+	keys     []ed25519.PrivateKey
+	members  []Member
+	max      int
+	courtesy time.Duration // 0: as usual
+	noise    agent.ID      // this member offers nothing but Noise; none for a number that nobody has
+	mu       sync.Mutex
+	at       []string // where each member listens
 }
 
 // anyPort is where members listen, and nobody where they are looked for before they do.
@@ -77,7 +78,7 @@ func (l *loopback) listens(t testing.TB, i agent.ID, tr *Transport) {
 func (l *loopback) Open(t testing.TB, i agent.ID) node.Transport {
 	t.Helper()
 	c := Config{Key: l.keys[i], Members: l.members, MaxPayload: l.max,
-		hooks: hooks{handshake: time.Second, address: l.address}}
+		hooks: hooks{handshake: time.Second, courtesy: l.courtesy, address: l.address}}
 	if i == l.noise {
 		c.security = "noise"
 	}
@@ -155,6 +156,7 @@ func TestSecurity(t *testing.T) {
 func TestOneConnectionForBothDirections(t *testing.T) {
 	const members = 4
 	l := openLoopback(t, members, 1000)
+	l.courtesy = 2 * time.Second // a busy machine takes long to connect
 	trs := make([]*Transport, members)
 	for i := range trs {
 		trs[i] = l.Open(t, agent.ID(i)).(*Transport)

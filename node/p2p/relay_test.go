@@ -41,12 +41,13 @@ func (h hidden) Open(t testing.TB, i agent.ID) node.Transport {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 100 { // a member whose place is not kept yet cannot be reached
-		if c := tr.circuits; c == nil || tr.swarm.Connectedness(c.relays[0]) == network.Connected {
-			break
+	for range 3000 { // a member whose place is not kept yet cannot be reached
+		if tr.circuits == nil || tr.circuits.kept.Load() > 0 {
+			return tr
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
+	t.Fatalf("member %d has no place at the relay after a minute", i)
 	return tr
 }
 

@@ -1,6 +1,7 @@
 package p2p
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -124,7 +125,7 @@ func (t *Transport) await(ctx context.Context, to agent.ID) bool {
 	if t.cfg.Listen == NoListen { // nobody can
 		return false
 	}
-	timer := time.NewTimer(courtesy)
+	timer := time.NewTimer(cmp.Or(t.cfg.courtesy, courtesy))
 	defer timer.Stop()
 	for to < t.self && !t.reachable(to) {
 		select {
@@ -142,6 +143,16 @@ func (t *Transport) await(ctx context.Context, to agent.ID) bool {
 // roster, what it says in the local network, and the relays, in this order.
 func (t *Transport) connect(ctx context.Context, to agent.ID) error {
 	if t.reachable(to) || t.await(ctx, to) {
+		return nil
+	}
+	// One at a time: a dial replaces the addresses that another one would read.
+	select {
+	case t.with[to].dialing <- struct{}{}:
+		defer func() { <-t.with[to].dialing }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if t.reachable(to) {
 		return nil
 	}
 	var errs []error
