@@ -200,7 +200,7 @@ func concurrent(t *testing.T, n Network) {
 		}
 	}
 	await(t, arrived, "a frame arrives")
-	await(t, arrived, "a frame of the other sender arrives") // one of each sender: neither waits for the other
+	await(t, arrived, "one of the other sender: neither waits for the other")
 	if len(running) != 2 {
 		t.Errorf("frames of %d senders are handled at the same time, want 2", len(running))
 	}
