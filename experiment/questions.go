@@ -25,9 +25,21 @@ type QuestionParams struct {
 	// Sampling widens intervals of means and quantiles to hold the value of the law that
 	// people were drawn from.
 	Sampling bool `toml:"sampling,omitempty"`
+	// Model is the folder of a finished run or node whose model is judged, a path from
+	// the folder of the run file. Its predictions are variables: see query.ModelScore.
+	Model       string `toml:"model,omitempty"`
+	ModelDigest string `toml:"model_digest,omitempty"`
+	// Records says which are asked: all (default), or of a simulation those that are held
+	// out for tests.
+	Records string `toml:"records,omitempty"`
 
 	questions *query.Plan // compiled for the records' variables; nil: the run learns
 }
+
+const (
+	allRecords  = "all"
+	testRecords = "test"
+)
 
 // Asks reports whether the run's records are what its questions make of them.
 func Asks(f *File) bool {
@@ -40,8 +52,13 @@ func (p *QuestionParams) validate(f *File) error {
 	switch {
 	case !Asks(f) && len(p.Ask) > 0:
 		return config.Bad("ask", p.Ask[0], "nothing with algorithm "+f.Algorithm.Name+": query asks")
-	case !Asks(f) && (p.Shares != nil || p.Level != 0 || p.Sampling):
-		return config.Bad("shares, level, sampling", "a value", "nothing with algorithm "+f.Algorithm.Name)
+	case !Asks(f) && (p.Shares != nil || p.Level != 0 || p.Sampling || p.Model+p.ModelDigest+p.Records != ""):
+		return config.Bad("shares, level, sampling, model, records", "a value",
+			"nothing with algorithm "+f.Algorithm.Name)
+	case p.Model == "" && p.ModelDigest != "":
+		return config.Bad("model_digest", p.ModelDigest, "no value without model")
+	case !slices.Contains([]string{"", allRecords, testRecords}, p.Records):
+		return config.Bad("records", p.Records, allRecords+" or "+testRecords)
 	case Asks(f) && p.Level == 0:
 		p.Level = .95
 	}
@@ -81,9 +98,27 @@ func (e builder) ask() error {
 		return nil
 	}
 	all := e.Task.Split.Pool()
-	var err error
 	q := &f.Algorithm.QuestionParams
-	if q.questions, err = query.Compile(q.Ask, q.Shares, all.Described()); err != nil {
+	if q.Records == testRecords {
+		all = e.Task.Split.Test
+	}
+	vars := all.Described()
+	if q.Model != "" {
+		j, err := readJudged(f)
+		if err == nil && q.Records == testRecords {
+			err = testsOf(all, f)
+		}
+		if err == nil {
+			all, vars, err = j.predicted(all)
+		}
+		if err != nil {
+			return f.At("algorithm", err)
+		}
+	} else if q.Records == testRecords {
+		return f.At("algorithm", config.Bad("records", q.Records, allRecords+" without model"))
+	}
+	var err error
+	if q.questions, err = query.Compile(q.Ask, q.Shares, vars); err != nil {
 		return f.At("algorithm", err)
 	}
 	numbers := q.questions.Map(all)

@@ -25,14 +25,18 @@ type Row struct {
 	// Drowned says that noise leaves nothing to say: a count, sum or correlation whose
 	// interval holds 0, and any figure whose interval is all that its bounds allow.
 	Drowned bool `json:"drowned,omitempty"`
+	// Note says why there is no figure where noise is not the reason.
+	Note string `json:"note,omitempty"`
 }
 
 // Answerer makes answers of noisy sums. All of it is post-processing.
 type Answerer struct {
 	// Level of intervals, above .5 and below 1; default .95.
 	Level float64
-	// Sampling widens intervals of means and quantiles by how much another sample of
-	// people of the same size would differ. Else they are about these people alone.
+	// Sampling widens intervals of all but counts and sums by how much another sample of
+	// people of the same size would differ. Else they are about these people alone. Those
+	// of correlations, covariances and components take numbers to be normal, those of a
+	// regression its errors to have one variance.
 	Sampling bool
 
 	z    float64
@@ -114,35 +118,107 @@ func (a *Answerer) ratio(name string, x, n, sigma, mid, half float64) Row {
 // resamples is how often noise is drawn again for an interval.
 const resamples = 500
 
-// resampled is f of the sums, in [lo, hi], with an interval by noise that is drawn again
+// resampling is figures of the sums, each with what it is under noise that is drawn again
 // on top of what is there.
-func (a *Answerer) resampled(name string, sums []float64, sigma float64, f func([]float64) float64,
-	lo, hi float64) Row {
-	keep := func(x float64) float64 { return min(max(x, lo), hi) }
-	value := f(sums)
-	if math.IsNaN(value) {
-		return Row{Name: name, Value: keep((lo + hi) / 2), Low: lo, High: hi, Drowned: true}
+type resampling struct {
+	value []float64   // nil: the sums allow none
+	again [][]float64 // by figure, ascending; nil: some noise leaves no figure
+	level float64
+}
+
+// resampledAll makes n figures by f, which says whether the sums allow them.
+func (a *Answerer) resampledAll(sums []float64, sigma float64, n int,
+	f func(sums, dst []float64) bool) *resampling {
+	return a.resample(sums, slices.Repeat([]float64{sigma}, len(sums)), n, f)
+}
+
+// resampledCounts is resampledAll of counts of disjoint groups, which differ among
+// samples of other people as Poisson's law has it.
+func (a *Answerer) resampledCounts(sums []float64, sigma float64, n int,
+	f func(sums, dst []float64) bool) *resampling {
+	deviations := make([]float64, len(sums))
+	for c, s := range sums {
+		if deviations[c] = sigma; a.Sampling {
+			deviations[c] = math.Sqrt(sigma*sigma + max(0, s))
+		}
 	}
-	again, noise := make([]float64, len(sums)), make([]float64, len(sums))
-	var all []float64
+	return a.resample(sums, deviations, n, f)
+}
+
+func (a *Answerer) resample(sums, deviations []float64, n int, f func(sums, dst []float64) bool) *resampling {
+	r := &resampling{value: make([]float64, n), level: a.Level}
+	if !f(sums, r.value) {
+		r.value = nil
+		return r
+	}
+	again, noise, dst := make([]float64, len(sums)), make([]float64, len(sums)), make([]float64, n)
+	all := make([][]float64, n)
 	for range resamples {
 		a.draw.Normals(noise)
 		for c, s := range sums {
-			again[c] = s + sigma*noise[c]
+			again[c] = s + deviations[c]*noise[c]
 		}
-		x := f(again)
-		if math.IsNaN(x) {
-			return Row{Name: name, Value: keep(value), Low: lo, High: hi, Drowned: true}
+		if !f(again, dst) {
+			return r
 		}
-		all = append(all, x)
+		for k, x := range dst {
+			all[k] = append(all[k], x)
+		}
 	}
-	slices.Sort(all)
-	tail := int(float64(resamples) * (1 - a.Level) / 2)
-	low, high := all[tail], all[resamples-1-tail]
+	for _, xs := range all {
+		slices.Sort(xs)
+	}
+	r.again = all
+	return r
+}
+
+// row is figure k, in [lo, hi].
+func (r *resampling) row(name string, k int, lo, hi float64) Row {
+	keep := func(x float64) float64 { return min(max(x, lo), hi) }
+	if r.value == nil {
+		return Row{Name: name, Value: (lo + hi) / 2, Low: lo, High: hi, Drowned: true}
+	}
+	value := keep(r.value[k])
+	if r.again == nil {
+		return Row{Name: name, Value: value, Low: lo, High: hi, Drowned: true}
+	}
+	xs := r.again[k]
+	// two fewer on either side: of so many draws the ends are uncertain themselves
+	tail := max(0, int(float64(resamples)*(1-r.level)/2)-2)
 	// as far from the value as the further of both ends: noise that is drawn twice is
 	// biased twice
-	w := max(value-low, high-value)
-	r := Row{Name: name, Value: keep(value), Low: keep(value - w), High: keep(value + w)}
-	r.Drowned = r.Low <= lo && r.High >= hi || lo < 0 && r.Low < 0 && r.High > 0
-	return r
+	w := max(r.value[k]-xs[tail], xs[resamples-1-tail]-r.value[k])
+	out := Row{Name: name, Value: value, Low: keep(r.value[k] - w), High: keep(r.value[k] + w)}
+	out.Drowned = out.drowned(lo, hi)
+	return out
+}
+
+// drowned says that an interval in [lo, hi] says nothing.
+func (r *Row) drowned(lo, hi float64) bool {
+	return lo < hi && r.Low <= lo && r.High >= hi
+}
+
+// resampled is one figure; f is NaN where the sums do not allow it.
+func (a *Answerer) resampled(name string, sums []float64, sigma float64, f func([]float64) float64,
+	lo, hi float64) Row {
+	return a.resampledAll(sums, sigma, 1, func(s, dst []float64) bool {
+		dst[0] = f(s)
+		return !math.IsNaN(dst[0])
+	}).row(name, 0, lo, hi)
+}
+
+// sample widens an interval in [lo, hi] by the deviation of the figure over samples of
+// other people, if that is asked.
+func (a *Answerer) sample(r *Row, deviation, lo, hi float64) {
+	if !a.Sampling {
+		return
+	}
+	if math.IsNaN(deviation) || math.IsInf(deviation, 0) {
+		r.Low, r.High, r.Drowned = lo, hi, true
+		return
+	}
+	w := a.z * deviation
+	r.Low = max(lo, r.Value-math.Hypot(r.Value-r.Low, w))
+	r.High = min(hi, r.Value+math.Hypot(r.High-r.Value, w))
+	r.Drowned = r.Drowned || r.drowned(lo, hi)
 }

@@ -29,6 +29,16 @@ type Part struct {
 	Weight float64
 
 	shape shape
+	reads []string // variables that the text does not name
+}
+
+// Columns are the variables that the question reads.
+func (p *Part) Columns() []string {
+	all := slices.Concat(p.Vars, p.By, p.reads)
+	for _, c := range p.Where {
+		all = append(all, c.Var)
+	}
+	return all
 }
 
 // shape makes numbers of a record, and an answer of their noisy sums.
@@ -106,8 +116,15 @@ func compile(q *Question, vars []schema.Variable) (*Part, error) {
 		return nil, err
 	}
 	s := &grouped{one: one, keep: keep, groups: by}
-	return &Part{Question: q, Dim: s.dim(), shape: s}, nil
+	p := &Part{Question: q, Dim: s.dim(), shape: s}
+	if k := slices.IndexFunc(vars, isOutcome); q.Kind == "evaluation" && k >= 0 {
+		p.reads = append(p.reads, vars[k].Name)
+	}
+	return p, nil
 }
+
+// isOutcome says that v is the label or the target.
+func isOutcome(v schema.Variable) bool { return v.At < 0 }
 
 func find(q *Question, vars []schema.Variable, name string) (*schema.Variable, error) {
 	k := slices.IndexFunc(vars, func(v schema.Variable) bool { return v.Name == name })

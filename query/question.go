@@ -42,7 +42,13 @@ var Kinds = map[string]string{
 	"quantile":    "quantile(NUMBER, PROBABILITY, ...)",
 	"table":       "table(CATEGORY, ...)",
 	"correlation": "correlation(NUMBER, NUMBER, ...)",
+	"covariance":  "covariance(NUMBER, NUMBER, ...)",
+	"pca":         "pca(NUMBER, NUMBER, ...)",
+	"regression":  "regression(NUMBER, NUMBER or CATEGORY, ...); the first is explained by the others",
+	"ttest":       "ttest(NUMBER, CATEGORY); the category has two values",
+	"top":         "top(CATEGORY, HOW MANY)",
 	"survival":    "survival(TIME, EVENT) or survival(TIME, EVENT, BINS); EVENT's last value is the event",
+	"evaluation":  "evaluation() or evaluation(BINS): of the model that [algorithm] model names",
 }
 
 // Parse reads a question such as "mean(age) by sex where ward = north and age >= 18".
@@ -93,6 +99,10 @@ func (q *Question) bad(found, allowed string) error {
 	return config.Bad("ask", fmt.Sprintf("%s: %s", q.Text, found), allowed)
 }
 
+// onlyNames are kinds without numbers: a variable may be called 5.
+var onlyNames = map[string]bool{"table": true, "correlation": true, "covariance": true, "pca": true,
+	"regression": true}
+
 // Bounds of what one question may ask.
 const (
 	maxVars = 32
@@ -103,14 +113,20 @@ const (
 func (q *Question) check() error {
 	most := map[string][2]int{"count": {0, 0}, "sum": {1, 1}, "mean": {1, 1}, "variance": {1, 1},
 		"histogram": {1, 1}, "quantile": {1, 1}, "table": {1, 4}, "correlation": {2, maxVars},
-		"survival": {2, 2}}[q.Kind]
+		"covariance": {1, maxVars}, "pca": {2, maxVars}, "regression": {2, maxVars}, "ttest": {2, 2},
+		"top": {1, 1}, "survival": {2, 2}, "evaluation": {0, 0}}[q.Kind]
 	if n := len(q.Vars); n < most[0] || n > most[1] {
 		return q.bad(fmt.Sprintf("%d variables", n), Kinds[q.Kind])
 	}
 	switch q.Kind {
 	case "histogram":
 		return q.checkEdges()
-	case "survival":
+	case "top":
+		if len(q.Nums) != 1 || !isBins(q.Nums[0]) {
+			return q.bad(fmt.Sprintf("%d numbers", len(q.Nums)),
+				fmt.Sprintf("how many values, 1 to %d", maxBins))
+		}
+	case "survival", "evaluation":
 		if len(q.Nums) > 1 || len(q.Nums) == 1 && !isBins(q.Nums[0]) {
 			return q.bad("other numbers", fmt.Sprintf("nothing, or a number of bins, 1 to %d", maxBins))
 		}
@@ -252,7 +268,8 @@ func (p *parser) arguments(q *Question) error {
 		}
 		// the variables come first: one may be called 5
 		x, err := strconv.ParseFloat(t.text, 64)
-		if err == nil && !t.quoted && len(q.Vars) > 0 && q.Kind != "table" && q.Kind != "correlation" {
+		numbered := len(q.Vars) > 0 && !onlyNames[q.Kind] || q.Kind == "evaluation"
+		if err == nil && !t.quoted && numbered {
 			if math.IsNaN(x) || math.IsInf(x, 0) {
 				return p.bad(t.text, "a finite number")
 			}

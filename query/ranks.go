@@ -121,9 +121,15 @@ func (s *survival) add(dst []float64, d *data.Dataset, i int) {
 // answer is the estimate of Kaplan and Meier (1958) at the end of each bin, where whoever
 // is seen no longer leaves at the bin's end.
 func (s *survival) answer(sums []float64, sigma float64, a *Answerer) []Row {
+	many := a.resampledCounts(sums, sigma, s.bins.dim(), func(x, dst []float64) bool {
+		for k := range dst {
+			dst[k] = survives(x, k)
+		}
+		return true
+	})
 	var all []Row
 	for k := range s.bins.dim() {
-		r := a.resampled("survival", sums, sigma, func(x []float64) float64 { return survives(x, k) }, 0, 1)
+		r := many.row("survival", k, 0, 1)
 		r.Labels = []string{fmt.Sprintf("%s up to %.6g", s.v.Name, s.edges[k+1])}
 		all = append(all, r)
 	}

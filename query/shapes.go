@@ -34,18 +34,16 @@ func newShape(q *Question, vars []schema.Variable) (shape, error) {
 		return &quantiles{bins{v: v, edges: evenly(v.Low, v.High, quantileBins)}, q.Nums}, nil
 	case "table":
 		return newTable(q, vars)
-	case "correlation":
-		m := &moments{}
-		for _, name := range q.Vars {
-			v, err := bounded(q, vars, name)
-			if err != nil {
-				return nil, err
-			}
-			m.vars = append(m.vars, v)
-		}
-		return m, nil
+	case "top":
+		return newTop(q, vars)
+	case "ttest":
+		return newComparison(q, vars)
+	case "survival":
+		return newSurvival(q, vars)
+	case "evaluation":
+		return newEvaluation(q, vars)
 	}
-	return newSurvival(q, vars)
+	return newMoments(q, vars)
 }
 
 // grouped asks a question of every group, and of the records that count alone.
@@ -182,6 +180,10 @@ func (p *powers) answer(sums []float64, sigma float64, a *Answerer) []Row {
 		m := s[1] / s[0]
 		return half * half * max(0, (s[2]/s[0]+1)/2-m*m)
 	}, 0, half*half)
+	// (z - m)² is at most (1 + |m|)², which bounds its variance for any law
+	m, share := min(max(sums[1]/sums[0], -1), 1), v.Value/(half*half)
+	square := max(0, (1+math.Abs(m))*(1+math.Abs(m))*share-share*share)
+	a.sample(&v, half*half*math.Sqrt(square/sums[0]), 0, half*half)
 	return []Row{v, n}
 }
 
@@ -282,66 +284,4 @@ func (t *table) answer(sums []float64, sigma float64, a *Answerer) []Row {
 		all = append(all, r)
 	}
 	return all
-}
-
-// moments are the products of (1, z_1, ..., z_k), those of two different ones times √2:
-// the norm of all is that of the vector squared.
-type moments struct{ vars []*schema.Variable }
-
-func (m *moments) dim() int      { n := len(m.vars) + 1; return n * (n + 1) / 2 }
-func (m *moments) norm() float64 { return float64(len(m.vars) + 1) }
-
-func (m *moments) add(dst []float64, d *data.Dataset, i int) {
-	z := make([]float64, len(m.vars)+1)
-	z[0] = 1
-	for k, v := range m.vars {
-		x, ok := v.Number(aimed(d, i))
-		if !ok {
-			return
-		}
-		z[k+1] = centered(v, x)
-	}
-	c := 0
-	for a := range z {
-		for b := range a + 1 {
-			f := math.Sqrt2
-			if a == b {
-				f = 1
-			}
-			dst[c] = f * z[a] * z[b]
-			c++
-		}
-	}
-}
-
-// at is the sum of products of z_a and z_b, b at most a.
-func (m *moments) at(sums []float64, a, b int) float64 {
-	if a < b {
-		a, b = b, a
-	}
-	s := sums[a*(a+1)/2+b]
-	if a != b {
-		s /= math.Sqrt2
-	}
-	return s
-}
-
-func (m *moments) answer(sums []float64, sigma float64, a *Answerer) []Row {
-	var all []Row
-	for i := range m.vars {
-		for j := range i {
-			r := a.resampled("correlation", sums, sigma, func(s []float64) float64 {
-				n, x, y := m.at(s, 0, 0), m.at(s, i+1, 0), m.at(s, j+1, 0)
-				xy := m.at(s, i+1, j+1)/n - x/n*y/n
-				xx, yy := m.at(s, i+1, i+1)/n-x/n*x/n, m.at(s, j+1, j+1)/n-y/n*y/n
-				if !(xx > 0 && yy > 0) {
-					return math.NaN()
-				}
-				return min(max(xy/math.Sqrt(xx*yy), -1), 1)
-			}, -1, 1)
-			r.Labels = []string{m.vars[j].Name + ", " + m.vars[i].Name}
-			all = append(all, r)
-		}
-	}
-	return append(all, a.count("count", m.at(sums, 0, 0), sigma))
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -173,8 +174,15 @@ func writeAnswers(w io.Writer, a *experiment.Answers) error {
 		t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 		for i, r := range q.Rows {
 			text := fmt.Sprintf("%.5g (%.5g to %.5g)", r.Value, r.Low, r.High)
-			if r.Drowned {
+			switch {
+			case r.Note != "":
+				text = r.Note
+			case r.Drowned && r.Low == -math.MaxFloat64:
+				text = "drowned by noise"
+			case r.Drowned:
 				text = fmt.Sprintf("drowned by noise: %.5g to %.5g", r.Low, r.High)
+			case r.Low == r.High:
+				text = fmt.Sprintf("%.5g", r.Value)
 			}
 			fmt.Fprintf(t, "  %s\t%s\t%s", strings.Join(r.Labels, ", "), r.Name, text)
 			if k < len(a.True) && i < len(a.True[k].Rows) {

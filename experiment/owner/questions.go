@@ -15,10 +15,7 @@ func asked(o *Owner, target float64) roster.Questions {
 	}
 	all := roster.Questions{Epsilon: target}
 	for _, p := range experiment.QuestionsOf(o.e) {
-		q := roster.Asked{Text: p.Text, Kind: p.Kind, Cells: p.Dim, Columns: append(p.Vars, p.By...)}
-		for _, c := range p.Where {
-			q.Columns = append(q.Columns, c.Var)
-		}
+		q := roster.Asked{Text: p.Text, Kind: p.Kind, Cells: p.Dim, Columns: p.Columns()}
 		all.Asked = append(all.Asked, q)
 	}
 	return all

@@ -33,6 +33,9 @@ func NewRoster(path string, terms *roster.Terms) (*roster.Roster, error) {
 	case s != nil:
 		r.Schema = string(s.Encode())
 	}
+	if err := experiment.PinModel(f); err != nil {
+		return nil, err
+	}
 	_, err = f.GraphFor(0)
 	return r, err
 }
