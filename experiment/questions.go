@@ -21,7 +21,10 @@ type QuestionParams struct {
 	// Shares say how much of the release each question gets: one with share 2 has half
 	// the noise of one with share 1. None: all alike.
 	Shares []float64 `toml:"shares,omitempty"`
-	Level  float64   `toml:"level,omitempty"` // of intervals; default .95
+	// Relative chooses the shares so that errors are the same part of what each count
+	// holds where records are spread evenly.
+	Relative bool    `toml:"relative_errors,omitempty"`
+	Level    float64 `toml:"level,omitempty"` // of intervals; default .95
 	// Sampling widens intervals of means and quantiles to hold the value of the law that
 	// people were drawn from.
 	Sampling bool `toml:"sampling,omitempty"`
@@ -52,8 +55,12 @@ func (p *QuestionParams) validate(f *File) error {
 	switch {
 	case !Asks(f) && len(p.Ask) > 0:
 		return config.Bad("ask", p.Ask[0], "nothing with algorithm "+f.Algorithm.Name+": query asks")
-	case !Asks(f) && (p.Shares != nil || p.Level != 0 || p.Sampling || p.Model+p.ModelDigest+p.Records != ""):
-		return config.Bad("shares, level, sampling, model, records", "a value",
+	case p.Relative && p.Shares != nil:
+		return config.Bad("shares", fmt.Sprintf("%d numbers", len(p.Shares)),
+			"none with relative_errors = true, which chooses them")
+	case !Asks(f) && (p.Shares != nil || p.Relative || p.Level != 0 || p.Sampling ||
+		p.Model+p.ModelDigest+p.Records != ""):
+		return config.Bad("shares, relative_errors, level, sampling, model, records", "a value",
 			"nothing with algorithm "+f.Algorithm.Name)
 	case p.Model == "" && p.ModelDigest != "":
 		return config.Bad("model_digest", p.ModelDigest, "no value without model")
@@ -117,8 +124,13 @@ func (e builder) ask() error {
 	} else if q.Records == testRecords {
 		return f.At("algorithm", config.Bad("records", q.Records, allRecords+" without model"))
 	}
-	var err error
-	if q.questions, err = query.Compile(q.Ask, q.Shares, vars); err != nil {
+	shares, err := q.Shares, error(nil)
+	if q.Relative {
+		if shares, err = query.RelativeShares(q.Ask, vars); err != nil {
+			return f.At("algorithm", err)
+		}
+	}
+	if q.questions, err = query.Compile(q.Ask, shares, vars); err != nil {
 		return f.At("algorithm", err)
 	}
 	numbers := q.questions.Map(all)
@@ -142,9 +154,15 @@ func Expectations(e *Experiment) []string {
 		return nil
 	}
 	var all []string
+	level, noise := e.File.Algorithm.Level, noiseOf(e)
 	for k := range q.Parts {
-		all = append(all, fmt.Sprintf("%s: each count within %.3g records of what there is, at level %g",
-			q.Parts[k].Text, q.Expected(k, noiseOf(e), e.File.Algorithm.Level), e.File.Algorithm.Level))
+		text := fmt.Sprintf("%s: each count within %.3g records of what there is, at level %g",
+			q.Parts[k].Text, q.Expected(k, noise, level), level)
+		if seesAll(e) && e.File.Privacy.adjacency != account.AddRemove {
+			n := float64(e.Task.Split.Train.Len())
+			text += fmt.Sprintf("; of %.0f spread evenly %.2g %%", n, 100*q.Relative(k, noise, level, n))
+		}
+		all = append(all, text)
 	}
 	return all
 }

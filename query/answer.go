@@ -60,13 +60,21 @@ func (p *Plan) Answers(sums []float64, sigma float64, o Answerer) ([]Answer, err
 	o.z = math.Sqrt2 * math.Erfinv(o.Level)
 	o.draw = rng.Public(0, "intervals of answers")
 	var all []Answer
+	scaled, sigmas := make([][]float64, len(p.Parts)), make([]float64, len(p.Parts))
 	for k := range p.Parts {
 		part := &p.Parts[k]
 		own := slices.Clone(sums[part.At : part.At+part.Dim])
 		for c := range own {
 			own[c] /= part.Weight
 		}
-		all = append(all, Answer{part.Text, part.shape.answer(own, sigma/part.Weight, &o)})
+		scaled[k], sigmas[k] = own, sigma/part.Weight
+		all = append(all, Answer{part.Text, part.shape.answer(own, sigmas[k], &o)})
+	}
+	for k, values := range p.agree(scaled, sigmas) {
+		for i, v := range values { // the interval stays that of the count that came
+			r := &all[k].Rows[i]
+			r.Value, r.Low, r.High = v, min(r.Low, v), max(r.High, v)
+		}
 	}
 	return all, nil
 }
@@ -75,6 +83,12 @@ func (p *Plan) Answers(sums []float64, sigma float64, o Answerer) ([]Answer, err
 // asked: what noise of deviation sigma in units of the clip makes of it.
 func (p *Plan) Expected(k int, sigma, level float64) float64 {
 	return math.Sqrt2 * math.Erfinv(level) * sigma / p.Parts[k].Weight
+}
+
+// Relative is the part that Expected is of what a count of a question holds where that
+// many records are spread evenly over its groups, bins and cells.
+func (p *Plan) Relative(k int, sigma, level, records float64) float64 {
+	return p.Expected(k, sigma, level) * p.cells(k) / records
 }
 
 // count is a number of records: never below 0.

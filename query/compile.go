@@ -101,6 +101,37 @@ func Compile(texts []string, shares []float64, vars []schema.Variable) (*Plan, e
 	return p, nil
 }
 
+// RelativeShares are shares by which the noise of every question is the same part of what
+// its groups, bins and cells hold where records are spread over them evenly.
+func RelativeShares(texts []string, vars []schema.Variable) ([]float64, error) {
+	p, err := Compile(texts, nil, vars)
+	if err != nil {
+		return nil, err
+	}
+	shares := make([]float64, len(p.Parts))
+	for k := range p.Parts {
+		s := p.Parts[k].shape
+		shares[k] = s.norm() * p.cells(k)
+	}
+	return shares, nil
+}
+
+// cells is over how many counts a question spreads the records. A sum of some of them has
+// as much noise as the square root of their number.
+func (p *Plan) cells(k int) float64 {
+	g := p.Parts[k].shape.(*grouped)
+	n := float64(g.groups.len())
+	switch s := g.one.(type) {
+	case *table, *bins, *top, *confusion:
+		n *= float64(s.dim())
+	case *quantiles, *survival, *ranks:
+		n *= math.Sqrt(float64(s.dim()))
+	case *comparison:
+		n *= 2
+	}
+	return n
+}
+
 // compile finds the variables of one question.
 func compile(q *Question, vars []schema.Variable) (*Part, error) {
 	keep, err := conditions(q, vars)

@@ -177,8 +177,8 @@ func (r *ranks) figures(s, dst []float64) bool {
 
 // calibration is the mean distance of the share of the second class in a bin from the
 // bin's middle, by records. A sum of absolute values is larger with noise than without,
-// by at most √(2/π) deviations of each: the value is without what noise adds to what is
-// seen, the interval allows for all of it.
+// by at most √(2/π) deviations of each: the value is without what noise adds to what
+// is seen, the interval allows for all of it.
 func (r *ranks) calibration(s []float64, sigma float64, a *Answerer) Row {
 	n := r.bins.dim()
 	total, sum, bias, most, square := 0., 0., 0., 0., 0.

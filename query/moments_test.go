@@ -193,7 +193,8 @@ func TestMomentsCoverage(t *testing.T) {
 		n     int
 		sigma float64
 	}{{"covariance(age, bmi)", 300, 5}, {"covariance(age, bmi)", 100, 5},
-		{"regression(bmi, age, sex)", 600, 2}, {"regression(bmi, age)", 1000, 5}, {"pca(age, bmi, time)", 600, 3}, {"top(sex, 2)", 100, 5}} {
+		{"regression(bmi, age, sex)", 600, 2}, {"regression(bmi, age)", 1000, 5},
+		{"pca(age, bmi, time)", 600, 3}, {"top(sex, 2)", 100, 5}} {
 		held := covers(t, c.text, c.n, c.sigma, query.Answerer{}, same)
 		t.Logf("%s, n %d, sigma %v: %v", c.text, c.n, c.sigma, held)
 		for k, h := range held {
@@ -219,7 +220,7 @@ func TestMomentsSamplingCoverage(t *testing.T) {
 		var want []float64
 		for _, r := range exact(t, law, query.Answerer{}, c.text) {
 			if slices.Contains([]string{"p-value", "residual standard deviation", "R2", "loading"}, r.Name) {
-				r.Value = math.NaN() // these have no interval, or one for these people alone
+				r.Value = math.NaN() // no interval, or one for these people alone
 			}
 			if r.Name != "count" {
 				want = append(want, r.Value)

@@ -195,7 +195,8 @@ func TestNorm(t *testing.T) {
 	}
 	for _, texts := range [][]string{{"variance(age) by sex", "count()"}, {"correlation(age, bmi, time)"},
 		{"mean(age)", "mean(bmi)", "sum(time)", "table(sex, ill)", "survival(time, ill)",
-			"quantile(age, .5)"}} {
+			"quantile(age, .5)"}, {"regression(bmi, age, sex, ill)"}, {"pca(age, bmi)"}, {"covariance(bmi)"},
+		{"ttest(bmi, sex) by ill", "top(sex, 1)"}} {
 		shares := make([]float64, len(texts))
 		for k := range shares {
 			shares[k] = float64(k + 1)
@@ -207,6 +208,34 @@ func TestNorm(t *testing.T) {
 		}
 		if largest > 1+1e-6 || largest < .5 {
 			t.Errorf("%v: largest norm %v", texts, largest)
+		}
+	}
+}
+
+// Features that are no numbers, and rows that are all in one, do no harm: what is not
+// finite is left out by the oracle.
+func TestNormOfBrokenRows(t *testing.T) {
+	nan, inf := float32(math.NaN()), float32(math.Inf(1))
+	d := people(2, 4)
+	copy(d.X.Row(0), []float32{nan, nan, nan, nan, nan, nan, nan})
+	copy(d.X.Row(1), []float32{inf, -inf, inf, inf, -inf, inf, 0})
+	copy(d.X.Row(2), []float32{1e30, -1e30, 1, 1, 1e30, 1e30, 0})
+	for kind := range query.Kinds {
+		text := map[string]string{"count": "count() by sex", "sum": "sum(age)", "mean": "mean(bmi) by ill",
+			"variance": "variance(age)", "histogram": "histogram(age, 7)", "quantile": "quantile(age, .5)",
+			"table": "table(sex, ill)", "correlation": "correlation(age, bmi)",
+			"covariance": "covariance(age, bmi)",
+			"pca":        "pca(age, bmi)",
+			"regression": "regression(bmi, age, sex)",
+			"ttest":      "ttest(age, sex)", "top": "top(sex, 1)", "survival": "survival(time, ill)"}[kind]
+		if kind == "evaluation" { // its records are made for it
+			continue
+		}
+		m := compile(t, nil, text).Map(d)
+		for i := range m.Len() {
+			if n := m.X.Row(i).Norm(); n > 1+1e-6 {
+				t.Errorf("%s: row %d has norm %v", text, i, n)
+			}
 		}
 	}
 }
@@ -286,6 +315,34 @@ func TestSamplingCoverage(t *testing.T) {
 	}
 	if held[0] < 930 || held[1] < 930 {
 		t.Errorf("held %v of %d", held, trials)
+	}
+}
+
+// Two questions whose difference is one person pay for both: each has √2 times the noise
+// of one alone, so that their difference has twice that, for a person who is in one.
+func TestDifferencing(t *testing.T) {
+	alone := compile(t, nil, "count()")
+	both := compile(t, nil, "count()", "count() where age != 37.5")
+	for k := range 2 {
+		near(t, both.Parts[k].Text, both.Expected(k, 3, .95), math.Sqrt2*alone.Expected(0, 3, .95))
+	}
+}
+
+// With relative shares every question's error is the same part of what its cells hold.
+func TestRelativeShares(t *testing.T) {
+	texts := []string{"count()", "table(sex, ill)", "histogram(age, 10) by sex", "mean(age) by ill",
+		"variance(bmi)"}
+	shares, err := query.RelativeShares(texts, variables())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := compile(t, shares, texts...)
+	for k, cells := range []float64{1, 4, 20, 2, 1} {
+		near(t, texts[k], p.Expected(k, 3, .95)*cells, p.Expected(0, 3, .95))
+		near(t, texts[k], p.Relative(k, 3, .95, 500), p.Expected(0, 3, .95)/500)
+	}
+	if _, err := query.RelativeShares([]string{"count("}, variables()); err == nil {
+		t.Error("no question")
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"sotto/experiment"
 	"sotto/experiment/experimenttest"
 	"sotto/experiment/rundir"
+	"sotto/tensor"
 )
 
 func questions(t *testing.T, set ...string) *experiment.Experiment {
@@ -81,6 +82,36 @@ func answersSigma(t *testing.T, set ...string) float64 {
 		t.Fatal(err)
 	}
 	return a.Noise
+}
+
+// The noise of a count is that of Google's differential privacy library: the variances
+// that its tests publish (google/differential-privacy, go/noise/gaussian_noise_test.go)
+// for one owner, one record put in or taken out. Its sigmas are at most .1 % above the
+// smallest. A person in two cells is two questions here: each has the variance for an L0
+// sensitivity of 2. Intervals at .95 are 1.959964 deviations on either side, as OpenDP's
+// gaussian_scale_to_accuracy has it for alpha .05.
+func TestNoiseBesideGoogle(t *testing.T) {
+	for _, c := range []struct {
+		epsilon, delta, variance float64
+		ask, shares              string
+	}{{math.Log(3), 1e-10, 28.76478576660, `["count()"]`, "[1]"},
+		{math.Log(3), 1e-5, 11.73597717285, `["count()"]`, "[1]"},
+		{2 * math.Log(3), 1e-10, 7.65948867798, `["count()"]`, "[1]"},
+		{2 * math.Log(3), 1e-10, 15.318977, `["count()", "count()"]`, "[1, 1]"}} {
+		e := questions(t, "privacy.noise_multiplier=0", fmt.Sprintf("privacy.target_epsilon=%v", c.epsilon),
+			fmt.Sprintf("privacy.target_delta=%v", c.delta), "privacy.adjacency=add-remove",
+			"privacy.min_records=10", "algorithm.acceleration=plain", "topology.agents=1",
+			"topology.graph=complete", "algorithm.ask="+c.ask, "algorithm.shares="+c.shares)
+		a, err := experiment.AnswersOf(e, make(tensor.Vec, len(e.Task.Init)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := a.Answers[0].Rows[0] // of the sum 0: cut there on one side
+		if got := math.Pow(r.High/1.959964, 2); math.Abs(got/c.variance-1) > .003 {
+			t.Errorf("epsilon %v, delta %v, %s: variance %v, Google's %v", c.epsilon, c.delta, c.ask, got,
+				c.variance)
+		}
+	}
 }
 
 // What is measured is what is planned: over 40 seeds, answers differ from the true values
