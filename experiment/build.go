@@ -199,6 +199,9 @@ func (e builder) buildTask(similar bool) error {
 	if err := e.newModel(); err != nil {
 		return err
 	}
+	if err := checkPersonal(e.Experiment); err != nil {
+		return err
+	}
 	return f.doc.Finish()
 }
 

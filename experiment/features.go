@@ -89,6 +89,19 @@ var features = []Refusal{
 		func(f *File) bool { return f.Evaluate.Gradients > 0 && !f.InRounds() },
 		"0, or with an algorithm that has rounds the number of training records"},
 
+	// Owners' own models.
+	{PersonalSection + ".enabled", func(f *File) any { return f.Model.Personal.Enabled },
+		func(f *File) bool {
+			return f.Model.Personal.Enabled && (!f.InRounds() || f.Has(algo.OneRelease) ||
+				f.Has(algo.Silent) || f.Has(algo.Central))
+		}, "false with algorithm {algorithm}: all owners have to train one model that is not theirs alone"},
+	{PersonalSection + ".enabled", func(f *File) any { return f.Model.Personal.Enabled },
+		func(f *File) bool { return f.Model.Personal.Enabled && f.Mechanism().Perturbs },
+		"false with mechanism {mechanism}: records are perturbed"},
+	{"evaluate.on", func(f *File) any { return f.Evaluate.On },
+		func(f *File) bool { return f.Model.Personal.Enabled && f.Evaluate.On != "own" },
+		"own with [personal]: an owner's model is for its own records"},
+
 	// Graphs.
 	{"topology.weights", func(f *File) any { return f.Topology.Weights },
 		func(f *File) bool { return f.Has(algo.OwnModels) && f.Topology.Weights != objectiveWeights },

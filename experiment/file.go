@@ -11,6 +11,7 @@ import (
 	"sotto/config"
 	"sotto/data"
 	"sotto/data/schema"
+	"sotto/experiment/finishing"
 	"sotto/experiment/metric"
 	"sotto/experiment/replication"
 	"sotto/experiment/runfile"
@@ -122,6 +123,8 @@ type ModelParams struct {
 	// TrainLayers > 0: only the last so many layers that have parameters are trained and
 	// sent, those before keep the values of init_from. 0: all are.
 	TrainLayers int `toml:"train_layers,omitempty"`
+	// Personal is the section [personal].
+	Personal finishing.Params `toml:"-"`
 }
 
 type EvaluateParams struct {
@@ -232,6 +235,9 @@ func Decode(doc *runfile.Document) (*File, error) {
 	}
 	f.Pacing, f.Pace = f.Spec.Pacing, paces[f.Spec.Pacing]
 	if err := f.Pace.keys.read(f); err != nil {
+		return nil, err
+	}
+	if err := readPersonal(f); err != nil {
 		return nil, err
 	}
 	return f, f.validate()

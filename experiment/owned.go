@@ -129,6 +129,9 @@ func (e builder) ownModel() error {
 	if err := e.newModel(); err != nil {
 		return err
 	}
+	if err := checkPersonal(e.Experiment); err != nil {
+		return err
+	}
 	whole := graphSpec(f, 0)
 	whole.Dropout, whole.Window = 0, 0
 	if _, err := topology.Build(whole, f.Section("topology")); err != nil { // its keys are known now

@@ -39,6 +39,11 @@ func sayFigures(row func(what, format string, args ...any), r *owner.Result) {
 		row("alone", "%s, trained on the own records only, without noise",
 			inWords(s.Alone.Figures[name], s.Bootstrap))
 	}
+	if own := s.Personal; own != nil && own.Scores != nil {
+		row("own model", "%s; alone %s; %s", inWords(own.Scores.Together.Figures[name], s.Bootstrap),
+			inWords(own.Scores.Alone.Figures[name], s.Bootstrap),
+			"in "+owner.PersonalDir+", for the owner alone: it is never sent")
+	}
 	if !s.BetterThanBaseline() {
 		row("warning", "as far as the own test records tell, no better than the baseline: "+
 			"the difference in %s is %s", name, inWords(s.LessBaseline[name], s.Bootstrap))

@@ -96,9 +96,14 @@ func (s *Scene) Figures() (*rundir.Figures, error) {
 
 // scored is what the model of an agent says of its test records.
 func (s *Scene) scored(i int, scratch *model.Workspace) (score.Scored, error) {
+	return s.scoredAt(i, s.Sim.Model(i), scratch)
+}
+
+// scoredAt is scored at other parameters.
+func (s *Scene) scoredAt(i int, theta tensor.Vec, scratch *model.Workspace) (score.Scored, error) {
 	tests, m := s.Tests.Batches[i], s.Model
 	rows := tensor.NewMat(tests.Len(), m.Outputs())
-	m.Predict(rows, s.Sim.Model(i), tests.X, scratch)
+	m.Predict(rows, theta, tests.X, scratch)
 	z := make([]float64, 0, rows.Rows*rows.Cols)
 	for r := range rows.Rows {
 		z = append(z, double(rows.Row(r))...)

@@ -61,6 +61,13 @@ func (p *process) finish(n *node.Node) (*Result, error) {
 		return nil, err
 	}
 	r.Unanswered = experiment.Asks(p.e.File) && n.Status().Exhausted
+	own, err := personal(p, n.Params())
+	if err != nil {
+		return nil, err
+	}
+	if r.Scores != nil {
+		r.Scores.Personal = own
+	}
 	if b, err = json.MarshalIndent(r, "", "  "); err != nil {
 		return nil, err
 	}
@@ -87,7 +94,12 @@ func (p *process) writeStatement() error {
 	if _, err := os.Stat(filepath.Join(p.State, StatementFile)); !errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	s, err := p.ledger.Statement(p.Terms.NoiseKind, append(p.Terms.Uncharged, p.timing())...)
+	left := append(p.Terms.Uncharged, p.timing())
+	if p.e.File.Model.Personal.Enabled {
+		left = append(left, "the owner's own model, which is made of the released one and of the owner's "+
+			"records, and is sent to nobody")
+	}
+	s, err := p.ledger.Statement(p.Terms.NoiseKind, left...)
 	if err != nil {
 		return err
 	}

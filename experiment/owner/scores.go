@@ -22,6 +22,8 @@ type Scores struct {
 	// with intervals of the difference on the same resamples.
 	LessAlone    map[string]score.Figure `json:"together_less_alone,omitempty"`
 	LessBaseline map[string]score.Figure `json:"together_less_baseline"`
+	// Personal is the owner's own model, where [personal] asks for it.
+	Personal *Personal `json:"personal,omitempty"`
 }
 
 // ModelScores are those of one model. Where the run has several tokens each figure is the

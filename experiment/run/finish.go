@@ -42,6 +42,9 @@ func (r *Training) finish() (*Result, error) {
 	if s.Figures, err = r.figures(); err != nil {
 		return nil, err
 	}
+	if s.Personal, err = personal(r); err != nil {
+		return nil, err
+	}
 	if s.Network, err = forecast.Network(r.e); err != nil {
 		return nil, err
 	}

@@ -4,10 +4,12 @@ import (
 	"time"
 
 	"sotto/experiment"
+	"sotto/experiment/finishing"
 	"sotto/experiment/forecast"
 	"sotto/experiment/rundir"
 	"sotto/internal/jsonfloat"
 	"sotto/privacy/account"
+	"sotto/tensor"
 )
 
 // summarize fills all but Run and RunHash, which are known when the files are written.
@@ -73,6 +75,20 @@ func (r *Training) figures() (*rundir.Figures, error) {
 		return nil, err
 	}
 	return scene.Figures()
+}
+
+// personal judges every owner's own model; nil where nobody asks for them.
+func personal(r *Training) (*rundir.Personal, error) {
+	if !r.e.File.Model.Personal.Enabled {
+		return nil, nil
+	}
+	scene, err := r.world.Scene(r.opt.Workers)
+	if err != nil {
+		return nil, err
+	}
+	return scene.Finished(func(i int, shared tensor.Vec) (*finishing.Model, error) {
+		return experiment.Finish(r.e, i, shared)
+	})
 }
 
 // privacyLines lists agents, above manyAgents in groups of equal figures.

@@ -22,6 +22,8 @@ type Quality struct {
 	Score *jsonfloat.Float `json:"score,omitempty"`
 	// where [evaluate] figures asks for them
 	Figures *Figures `json:"figures,omitempty"`
+	// where [personal] asks for owners' own models
+	Personal *Personal `json:"personal,omitempty"`
 }
 
 // Figures are those of package model/score, of every agent's final model on its test

@@ -123,6 +123,7 @@ func (s *Summary) writeQuality(t textTable) {
 		}
 		s.Figures.write(t, who)
 	}
+	s.Personal.write(t, &s.Names)
 	if s.Adversaries != "" {
 		t.row("adversaries", "%s", s.Adversaries)
 	}
