@@ -27,6 +27,13 @@ type ownFigures struct {
 		Alone    *ownScores `json:"alone"`
 		Baseline *ownScores `json:"baseline"`
 		Less     figures    `json:"together_less_baseline"`
+		Personal *struct {
+			Weights [3]float64 `json:"weights"`
+			Scores  *struct {
+				Together *ownScores `json:"together"`
+				Alone    *ownScores `json:"alone"`
+			} `json:"scores"`
+		} `json:"personal"`
 	} `json:"scores"`
 }
 
@@ -125,6 +132,11 @@ func (o *ownFigures) headlines() []Fact {
 	}
 	if o.Scores.Alone != nil {
 		facts = append(facts, Fact{"alone", figureText(o.Scores.Alone.Figures[name]) + ", without noise"})
+	}
+	if p := o.Scores.Personal; p != nil && p.Scores != nil {
+		facts = append(facts, Fact{"own model", fmt.Sprintf("%s, fitted alone %s; of alone %.1f, "+
+			"shared %.1f, personal %.1f", figureText(p.Scores.Together.Figures[name]),
+			figureText(p.Scores.Alone.Figures[name]), p.Weights[0], p.Weights[1], p.Weights[2])})
 	}
 	return facts
 }

@@ -33,8 +33,10 @@ func buildReport(engine string, runs []*run) (Page, []plot.Drawing, error) {
 			count(len(groups), "setting"))
 		p.Summary = summaryTable(groups)
 	}
-	if s, ok := qualitySection(groups); ok {
-		p.Sections = append(p.Sections, s)
+	for _, section := range []func([]*group) (Section, bool){qualitySection, ownSection} {
+		if s, ok := section(groups); ok {
+			p.Sections = append(p.Sections, s)
+		}
 	}
 	graphs, err := graphsOf(groups)
 	if err != nil {
