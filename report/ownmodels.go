@@ -12,7 +12,7 @@ import (
 func ownSection(groups []*group) (Section, bool) {
 	sec := Section{Title: "Owners' own models", Text: []string{"Of each owner, on its own test records: " +
 		"fitted to its records alone, the shared model, one fitted around it, and the mixture of the three " +
-		"that the owner ends with, whose weights stand last. Nothing of them is sent, and nothing is charged."}}
+		"that the owner ends with, whose weights stand last. Nothing of them is sent or charged."}}
 	if !isSingle(groups) {
 		return sec, false
 	}
