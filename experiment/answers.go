@@ -18,14 +18,16 @@ func (a *Answers) TrueOf(k, i int) *query.Row {
 	if k >= len(a.True) {
 		return nil
 	}
-	r := &a.Answers[k].Rows[i]
-	at := slices.IndexFunc(a.True[k].Rows, func(t query.Row) bool {
-		return t.Name == r.Name && slices.Equal(t.Labels, r.Labels)
-	})
-	if at < 0 { // one of the most frequent values that is not
-		return nil
+	r, rows := &a.Answers[k].Rows[i], a.True[k].Rows
+	same := func(t query.Row) bool { return t.Name == r.Name && slices.Equal(t.Labels, r.Labels) }
+	if i < len(rows) && same(rows[i]) {
+		return &rows[i]
 	}
-	return &a.True[k].Rows[at]
+	// the most frequent values have another order, and perhaps others among them
+	if at := slices.IndexFunc(rows, same); at >= 0 {
+		return &rows[at]
+	}
+	return nil
 }
 
 // isThere says that a true row has a figure: of no records there is none.
