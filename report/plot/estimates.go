@@ -81,7 +81,14 @@ func (f *frame) y(v float64) vg.Length {
 	return f.min.Y + (f.max.Y-f.min.Y)*vg.Length(within(v, f.low.Y, f.high.Y))
 }
 
-func within(v, low, high float64) float64 { return min(max((v-low)/(high-low), 0), 1) }
+// within is where v lies from low, 0, to high, 1; what is not a number lies at 0.
+func within(v, low, high float64) float64 {
+	at := (v - low) / (high - low)
+	if math.IsNaN(at) {
+		return 0
+	}
+	return min(max(at, 0), 1)
+}
 
 // alongX draws the horizontal axis below with ticks, and lines upward.
 func (f *frame) alongX(label string) {

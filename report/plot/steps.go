@@ -132,8 +132,8 @@ func (f *frame) steps(i int, c StepCurve) {
 		}
 	}
 	if len(known) > 2 {
-		f.StrokeLines(draw.LineStyle{Color: ink, Width: vg.Points(1),
-			Dashes: []vg.Length{vg.Points(1.2), vg.Points(2)}}, known)
+		pen.Width, pen.Dashes = vg.Points(1.2), []vg.Length{vg.Points(1.2), vg.Points(2)}
+		f.StrokeLines(pen, known)
 	}
 }
 
