@@ -11,8 +11,11 @@ import (
 
 // Answer is what a question is answered with.
 type Answer struct {
-	Question string `json:"question"`
-	Rows     []Row  `json:"rows"`
+	Question string   `json:"question"`
+	Kind     string   `json:"kind,omitempty"` // see Kinds
+	Vars     []string `json:"vars,omitempty"` // what stands between the parentheses
+	By       []string `json:"by,omitempty"`   // each has a label in every row, before others
+	Rows     []Row    `json:"rows"`
 }
 
 // Row is one figure with its interval.
@@ -26,7 +29,9 @@ type Row struct {
 	// interval holds 0, and any figure whose interval is all that its bounds allow.
 	Drowned bool `json:"drowned,omitempty"`
 	// Note says why there is no figure where noise is not the reason.
-	Note string `json:"note,omitempty"`
+	Note string    `json:"note,omitempty"`
+	Span []float64 `json:"span,omitempty"` // of a bin: both edges
+	Cell []string  `json:"cell,omitempty"` // of a table: the value of each category
 }
 
 // Answerer makes answers of noisy sums. All of it is post-processing.
@@ -68,7 +73,8 @@ func (p *Plan) Answers(sums []float64, sigma float64, o Answerer) ([]Answer, err
 			own[c] /= part.Weight
 		}
 		scaled[k], sigmas[k] = own, sigma/part.Weight
-		all = append(all, Answer{part.Text, part.shape.answer(own, sigmas[k], &o)})
+		all = append(all, Answer{Question: part.Text, Kind: part.Kind, Vars: part.Vars, By: part.By,
+			Rows: part.shape.answer(own, sigmas[k], &o)})
 	}
 	for k, values := range p.agree(scaled, sigmas) {
 		for i, v := range values { // the interval stays that of the count that came

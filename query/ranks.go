@@ -131,6 +131,7 @@ func (s *survival) answer(sums []float64, sigma float64, a *Answerer) []Row {
 	for k := range s.bins.dim() {
 		r := many.row("survival", k, 0, 1)
 		r.Labels = []string{fmt.Sprintf("%s up to %.6g", s.v.Name, s.edges[k+1])}
+		r.Span = s.edges[k : k+2 : k+2]
 		all = append(all, r)
 	}
 	return all

@@ -108,6 +108,16 @@ func (g *groups) labels(k int) []string {
 	return out
 }
 
+// values are those of cell k, without their variables' names.
+func (g *groups) values(k int) []string {
+	out := make([]string, len(g.vars))
+	for i, v := range slices.Backward(g.vars) {
+		n := len(v.Categories)
+		out[i], k = v.Categories[k%n], k/n
+	}
+	return out
+}
+
 // count is one number: 1.
 type count struct{}
 
@@ -231,7 +241,7 @@ func (b *bins) answer(sums []float64, sigma float64, a *Answerer) []Row {
 	var all []Row
 	for k, s := range sums {
 		r := a.count("count", s, sigma)
-		r.Labels = []string{b.label(k)}
+		r.Labels, r.Span = []string{b.label(k)}, b.edges[k:k+2:k+2]
 		all = append(all, r)
 	}
 	return all
@@ -280,7 +290,7 @@ func (t *table) answer(sums []float64, sigma float64, a *Answerer) []Row {
 	var all []Row
 	for k, s := range sums {
 		r := a.count("count", s, sigma)
-		r.Labels = []string{strings.Join(t.cells.labels(k), ", ")}
+		r.Labels, r.Cell = []string{strings.Join(t.cells.labels(k), ", ")}, t.cells.values(k)
 		all = append(all, r)
 	}
 	return all

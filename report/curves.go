@@ -94,7 +94,11 @@ var measures = []measure{
 // curve is one run's mean over agents with its range; of several runs the mean of these
 // means, with a standard deviation on either side.
 func (s *group) curve(m measure) plot.Curve {
-	c := plot.Curve{Name: s.label, Points: m.of(s.runs[0])}
+	c := plot.Curve{Name: s.label}
+	if s.runs[0].asked != nil && m.name != "consensus" { // there is nothing that learns
+		return c
+	}
+	c.Points = m.of(s.runs[0])
 	if len(s.runs) == 1 {
 		return c
 	}

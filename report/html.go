@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"html/template"
 	"io"
+	"slices"
 
 	"sotto/report/plot"
 )
@@ -28,6 +29,7 @@ type Section struct {
 	Text     []string
 	Tables   []plot.Table
 	Pictures []plot.Picture
+	Grids    []Grid
 	Listings []Listing
 }
 
@@ -52,4 +54,12 @@ func WriteHTML(w io.Writer, p Page) error { return page.Execute(w, p) }
 //go:embed page.gohtml
 var pageTemplate string
 
-var page = template.Must(template.New("page").Parse(pageTemplate))
+//go:embed answers.gohtml
+var answersTemplate string
+
+var page = template.Must(template.Must(template.New("page").Parse(pageTemplate)).Parse(answersTemplate))
+
+// HasGrids says that the page has tables of figures.
+func (p Page) HasGrids() bool {
+	return slices.ContainsFunc(p.Sections, func(s Section) bool { return len(s.Grids) > 0 })
+}

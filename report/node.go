@@ -84,6 +84,19 @@ func Node(engine, dir string) ([]byte, error) {
 			Text:   []string{stated[0].Text},
 			Tables: []plot.Table{clauseTable(append(n.Background(s), g.Explain()...))}})
 	}
+	asked, err := readAnswers(dir)
+	if err != nil {
+		return nil, err
+	}
+	use := "sotto export %[1]s --out model.onnx"
+	if asked != nil {
+		sections, _, err := asked.ofNode(n)
+		if err != nil {
+			return nil, err
+		}
+		p.Facts[1] = Fact{"questions", count(len(asked.Answers), "question")}
+		p.Sections, use = append(sections, p.Sections...), "sotto query %[1]s --output csv"
+	}
 	own, err := readOwn(dir)
 	if err != nil {
 		return nil, err
@@ -95,8 +108,7 @@ func Node(engine, dir string) ([]byte, error) {
 		p.Sections = slices.Insert(p.Sections, 0, own.section())
 	}
 	p.Sections = append(p.Sections, Section{Title: "Files", Listings: []Listing{{Text: fmt.Sprintf(
-		"sotto ledger verify %[1]s\nsotto account statement %[1]s --out statement.html\n"+
-			"sotto export %[1]s --out model.onnx", dir)}}})
+		"sotto ledger verify %[1]s\nsotto account statement %[1]s --out statement.html\n"+use, dir)}}})
 	var b bytes.Buffer
 	err = WriteHTML(&b, p)
 	return b.Bytes(), err

@@ -42,12 +42,19 @@ func buildReport(engine string, runs []*run) (Page, []plot.Drawing, error) {
 	if err != nil {
 		return p, nil, err
 	}
+	var all []plot.Drawing
+	if len(runs) == 1 {
+		sections, drawings, err := runs[0].answered()
+		if err != nil {
+			return p, nil, err
+		}
+		p.Sections, all = append(p.Sections, sections...), drawings
+	}
 	losses, worst := lossMaps(groups)
 	personal, err := personalDrawings(groups)
 	if err != nil {
 		return p, nil, err
 	}
-	var all []plot.Drawing
 	for _, s := range []struct {
 		title    string
 		tables   []plot.Table
@@ -149,7 +156,8 @@ func oneRun(p *Page, r *run) error {
 		return err
 	}
 	for line := range strings.Lines(text.String()) {
-		if name, value, ok := strings.Cut(strings.TrimSpace(line), "  "); ok {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), "  "); ok &&
+			(name != "loss" || r.asked == nil) {
 			p.Facts = append(p.Facts, Fact{Name: name, Value: strings.TrimSpace(value)})
 		}
 	}

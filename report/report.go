@@ -24,7 +24,8 @@ type File struct {
 // run is what a report shows of one run.
 type run struct {
 	*rundir.Run
-	keys map[string]string // the configuration's dotted keys and values
+	keys  map[string]string // the configuration's dotted keys and values
+	asked *asked            // nil: the run asked nothing
 }
 
 func newRun(r *rundir.Run) (*run, error) {
@@ -34,7 +35,8 @@ func newRun(r *rundir.Run) (*run, error) {
 	}
 	keys := doc.Values()
 	keys["engine"] = r.Summary.Engine
-	return &run{Run: r, keys: keys}, nil
+	asked, err := parseAnswers(r.Dir, r.Answers)
+	return &run{Run: r, keys: keys, asked: asked}, err
 }
 
 // Read makes a report of finished runs: the HTML page, and every plot as SVG with its

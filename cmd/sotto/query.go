@@ -4,11 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -59,13 +57,13 @@ protects nobody: the true values stand beside. sotto node asks for real. docs/qu
 	fl.Float64Var(&f.delta, "delta", 1e-5, "with QUESTIONs")
 	fl.StringArrayVar(&f.set, "set", nil, "change one key of the run file, section.key=value (repeatable)")
 	fl.StringVar(&f.out, "out", "runs", "folder of run directories")
-	f.output.Register(c)
+	f.output.Register(c, "csv")
 	cli.DataDirFlag(c, &f.dataDir)
 	return c
 }
 
 func (f *queryFlags) run(cmd *cobra.Command, args []string) error {
-	if err := f.output.Check(); err != nil {
+	if err := f.output.Check("csv"); err != nil {
 		return err
 	}
 	if len(args) == 0 {
@@ -160,43 +158,8 @@ func (f *queryFlags) print(w io.Writer, dir string) error {
 		_, err := w.Write(b)
 		return err
 	}
-	return writeAnswers(w, &a)
-}
-
-func writeAnswers(w io.Writer, a *experiment.Answers) error {
-	fmt.Fprintf(w, "%d owners, intervals at level %g", a.Owners, a.Level)
-	if a.Sampling {
-		fmt.Fprint(w, ", of means and quantiles for others like these people too")
+	if f.output == "csv" {
+		return a.WriteCSV(w)
 	}
-	fmt.Fprintln(w)
-	for k, q := range a.Answers {
-		fmt.Fprintf(w, "\n%s\n", q.Question)
-		t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-		for i, r := range q.Rows {
-			text := fmt.Sprintf("%.5g (%.5g to %.5g)", r.Value, r.Low, r.High)
-			switch {
-			case r.Note != "":
-				text = r.Note
-			case r.Drowned && r.Low == -math.MaxFloat64:
-				text = "drowned by noise"
-			case r.Drowned:
-				text = fmt.Sprintf("drowned by noise: %.5g to %.5g", r.Low, r.High)
-			case r.Low == r.High:
-				text = fmt.Sprintf("%.5g", r.Value)
-			}
-			fmt.Fprintf(t, "  %s\t%s\t%s", strings.Join(r.Labels, ", "), r.Name, text)
-			if k < len(a.True) && i < len(a.True[k].Rows) {
-				if r := &a.True[k].Rows[i]; r.Low == r.High || !r.Drowned {
-					fmt.Fprintf(t, "\ttrue %.5g", r.Value)
-				} else {
-					fmt.Fprint(t, "\tthere are none")
-				}
-			}
-			fmt.Fprintln(t)
-		}
-		if err := t.Flush(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return a.WriteTable(w)
 }

@@ -64,12 +64,19 @@ func (r *Training) finish() (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	answers, err := r.answers()
+	if err != nil {
+		return nil, err
+	}
 	files, err := r.artifacts(&s, metrics, graph)
 	if err != nil {
 		return nil, err
 	}
 	if err := r.dir.Stream(rundir.ModelFile, r.WriteModel); err != nil {
 		return nil, r.kept(err)
+	}
+	if answers != nil {
+		files = append(files, artifact{rundir.AnswersFile, func() ([]byte, error) { return answers, nil }})
 	}
 	for _, f := range files {
 		b, err := f.make()
@@ -80,7 +87,7 @@ func (r *Training) finish() (*Result, error) {
 			return nil, r.kept(err)
 		}
 	}
-	if err := r.writeReport(s, rows, graph); err != nil {
+	if err := r.writeReport(s, rows, graph, answers); err != nil {
 		return nil, r.kept(err)
 	}
 	b, err := rundir.Indent(s)
@@ -96,8 +103,9 @@ func (r *Training) finish() (*Result, error) {
 	return &Result{Dir: s.Run, Summary: s}, nil
 }
 
-// answers are those of the mean of all agents' models; nil where the run asks nothing.
-func (r *Training) answers() (*experiment.Answers, error) {
+// answers are answers.json, of the mean of all agents' models; nil where the run asks
+// nothing.
+func (r *Training) answers() ([]byte, error) {
 	if !experiment.Asks(r.e.File) {
 		return nil, nil
 	}
@@ -112,7 +120,11 @@ func (r *Training) answers() (*experiment.Answers, error) {
 	for k, x := range mean {
 		theta[k] = float32(x)
 	}
-	return experiment.AnswersOf(r.e, theta)
+	a, err := experiment.AnswersOf(r.e, theta)
+	if err != nil {
+		return nil, err
+	}
+	return rundir.Indent(a)
 }
 
 // artifacts are the files beside model, report and summary.
@@ -131,14 +143,6 @@ func (r *Training) artifacts(s *rundir.Summary, metrics []byte, graph *topology.
 	}
 	if r.e.File.Clock.Record {
 		files = append(files, artifact{rundir.WakesFile, r.encodeWakes})
-	}
-	answers, err := r.answers()
-	if err != nil {
-		return nil, err
-	}
-	if answers != nil {
-		files = append(files, artifact{rundir.AnswersFile,
-			func() ([]byte, error) { return rundir.Indent(answers) }})
 	}
 	return files, nil
 }
@@ -214,7 +218,8 @@ func (r *Training) manifest() map[string]any {
 }
 
 // writeReport writes the page and the plots as "sotto report" does for the finished run.
-func (r *Training) writeReport(s rundir.Summary, rows []rundir.Row, graph *topology.Graph) error {
+func (r *Training) writeReport(s rundir.Summary, rows []rundir.Row, graph *topology.Graph,
+	answers []byte) error {
 	f := &rundir.Run{
 		Dir:     s.Run,
 		Command: cmp.Or(r.opt.Command, s.Again(s.Run)),
@@ -222,6 +227,7 @@ func (r *Training) writeReport(s rundir.Summary, rows []rundir.Row, graph *topol
 		Rows:    rows,
 		Graph:   graph,
 		Config:  r.e.Effective,
+		Answers: answers,
 	}
 	err := r.ByLedger(func(agents string, l *ledger.Memory) error {
 		head := rundir.LedgerHead{Agents: agents, Head: l.Head().String()}

@@ -23,6 +23,7 @@ type Run struct {
 	Graph   *topology.Graph // of the first round
 	Config  []byte          // the configuration in force
 	Ledgers []LedgerHead
+	Answers []byte // answers.json; nil: the run asked nothing
 }
 
 // LedgerHead is the end of a ledger that some agents have in common.
@@ -81,6 +82,10 @@ func Read(dir string) (*Run, error) {
 		return nil, err
 	}
 	if r.Summary.Names, err = ReadNames(dir); err != nil {
+		return nil, err
+	}
+	r.Answers, err = os.ReadFile(filepath.Join(dir, AnswersFile))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	return r, r.readLedgers(filepath.Join(dir, filepath.FromSlash(LedgerFile)))

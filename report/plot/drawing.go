@@ -6,12 +6,14 @@ import (
 	"bytes"
 	"encoding/csv"
 	"fmt"
+	"html"
 	"html/template"
 	"image/color"
 	"io"
 	"math"
 	"regexp"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
@@ -22,7 +24,7 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// Drawing is a [Figure], a [HeatMap] or a [Graph]. The same drawing gives the same bytes
+// Drawing is a [Figure], a [HeatMap], a [Graph], [Bars], [Dots] or [Steps]. The same drawing gives the same bytes
 // in every format.
 type Drawing interface {
 	FileName() string // without an ending
@@ -93,7 +95,20 @@ func Inline(d Drawing) (template.HTML, error) {
 		return "", err
 	}
 	at := max(0, bytes.Index(b.Bytes(), []byte("<svg")))
-	return template.HTML(namespaces.ReplaceAll(b.Bytes()[at:], nil)), nil
+	svg := string(namespaces.ReplaceAll(b.Bytes()[at:], nil))
+	if h, ok := d.(interface{ heading() string }); ok {
+		svg = described(svg, d.FileName(), h.heading(), d.About())
+	}
+	return template.HTML(svg), nil
+}
+
+// described says what an SVG element shows to those who do not see it. id is that of
+// nothing else on the page.
+func described(svg, id, title, about string) string {
+	start, inside, _ := strings.Cut(svg, ">")
+	return fmt.Sprintf(`%[1]s role="img" aria-labelledby="%[2]s-title %[2]s-about">`+
+		`<title id="%[2]s-title">%[3]s</title><desc id="%[2]s-about">%[4]s</desc>%[5]s`, start,
+		html.EscapeString(id), html.EscapeString(title), html.EscapeString(about), inside)
 }
 
 // palette is that of Okabe and Ito without its yellow: distinct to readers with any
