@@ -157,8 +157,9 @@ func (a *asked) drawings(k int) []plot.Drawing {
 		for i := range groups {
 			all := drawnAll(rows[i], "")
 			out = append(out, plot.Bars{Name: name(), Title: title(q, groups[i]), XLabel: first(q.Vars),
-				YLabel: "records", Of: all, Caption: a.caption("Bars: counts, equally wide whatever their bins; "+
-					"what lies beyond the outermost edges is in the outermost bins.", "A dashed grey outline",
+				YLabel: "records", Of: all,
+				Caption: a.caption("Bars: counts, equally wide whatever their bins; "+
+					"what lies beyond the edges is in the outermost bins.", "A dashed grey outline",
 					"Crosses", all)})
 		}
 	case q.Kind == "survival" && !slices.ContainsFunc(rows, notSpans):

@@ -24,9 +24,10 @@ const found = `{"owners": 2, "noise": 3, "level": 0.9, "answers": [
 		{"labels": ["ill = \"><script>"], "name": "mean", "value": 61.5, "low": 60, "high": 63},
 		{"labels": ["ill = no"], "name": "mean", "value": 41.5, "low": 0, "high": 100, "drowned": true}]},
 	{"question": "survival(months, died, 2)", "kind": "survival", "vars": ["months", "died"], "rows": [
-		{"labels": ["months up to 6"], "name": "survival", "value": 0.8125, "low": 0.7, "high": 0.9, "span": [0, 6]},
-		{"labels": ["months up to 12"], "name": "survival", "value": 0.5, "low": 0, "high": 1, "drowned": true,
-			"span": [6, 12]}]},
+		{"labels": ["months up to 6"], "name": "survival", "value": 0.8125, "low": 0.7, "high": 0.9,
+			"span": [0, 6]},
+		{"labels": ["months up to 12"], "name": "survival", "value": 0.5, "low": 0, "high": 1,
+			"drowned": true, "span": [6, 12]}]},
 	{"question": "evaluation()", "kind": "evaluation", "rows": [
 		{"name": "AUROC", "value": 0, "low": 0, "high": 0, "note": "too few records"},
 		{"name": "R2", "value": 0, "low": -1.7976931348623157e308, "high": 1, "drowned": true}]},
@@ -35,8 +36,10 @@ const found = `{"owners": 2, "noise": 3, "level": 0.9, "answers": [
 			"cell": ["a"]}]}],
 	"true": [{"rows": [{"labels": ["age in [0, 50)"], "name": "count", "value": 18, "low": 18, "high": 18},
 			{"labels": ["age in [50, 100]"], "name": "count", "value": 2, "low": 2, "high": 2}]},
-		{"rows": [{"labels": ["ill = yes", "sex = F, ward = b, c"], "name": "count", "value": 3, "low": 3, "high": 3}]},
-		{"rows": [{"labels": ["ill = no"], "name": "mean", "value": 50, "low": 0, "high": 100, "drowned": true}]},
+		{"rows": [{"labels": ["ill = yes", "sex = F, ward = b, c"], "name": "count", "value": 3, "low": 3,
+			"high": 3}]},
+		{"rows": [{"labels": ["ill = no"], "name": "mean", "value": 50, "low": 0, "high": 100,
+			"drowned": true}]},
 		{"rows": []}, {"rows": []},
 		{"rows": [{"labels": ["ward = b"], "name": "count", "value": 77777, "low": 77777, "high": 77777}]}]}`
 
@@ -52,15 +55,18 @@ func TestPageOfAnswers(t *testing.T) {
 	}
 	page := string(b)
 	for _, want := range []string{
-		"<p>6 questions of 2 owners (Basel, Chur) at epsilon 2.0000 and delta 1e-05; intervals are at level 0.9.</p>",
+		"<p>6 questions of 2 owners (Basel, Chur) at epsilon 2.0000 and delta 1e-05; intervals are at " +
+			"level 0.9.</p>",
 		"<h2>histogram(age, 2)</h2>",
 		`<th scope="row">age in [0, 50)</th><td>count</td><td>20</td><td>15</td><td>25</td><td>18</td>`,
 		`<th scope="row" class="drowned">age in [50, 100]</th><td class="drowned">count</td>` +
-			`<td class="drowned">drowned by noise</td><td class="drowned">0</td><td class="drowned">6</td><td>2</td>`,
+			`<td class="drowned">drowned by noise</td><td class="drowned">0</td>` +
+			`<td class="drowned">6</td><td>2</td>`,
 		"Noise drowns 1 of 2 figures: they are grey.",
 		"<caption>ill = yes</caption>",
 		`<th scope="col">&lt;script&gt;alert(1)&lt;/script&gt;</th><th scope="col">b, c</th>`,
-		`<th scope="row">F</th><td>11 (7 to 15)</td><td class="drowned">drowned by noise: 0 to 4<br><small>true 3</small></td>`,
+		`<th scope="row">F</th><td>11 (7 to 15)</td><td class="drowned">` +
+			`drowned by noise: 0 to 4<br><small>true 3</small></td>`,
 		"<td>61.5</td><td>60</td><td>63</td><td></td>",
 		`<td class="drowned">100</td><td>there are none</td>`,
 		"<td>0.8125</td><td>0.7</td><td>0.9</td>",
@@ -74,8 +80,8 @@ func TestPageOfAnswers(t *testing.T) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
-	for _, bad := range []string{"<script", "http://", "https://", "src=", "href=", "url(", "@import", "77777",
-		"Over rounds", "<th>loss</th>", "NaN"} {
+	for _, bad := range []string{"<script", "http://", "https://", "src=", "href=", "url(", "@import",
+		"77777", "Over rounds", "<th>loss</th>", "NaN"} {
 		if strings.Contains(page, bad) {
 			t.Errorf("the page contains %q", bad)
 		}
@@ -109,12 +115,13 @@ func TestStrangeAnswers(t *testing.T) {
 	for _, rows := range []string{`[]`, `null`, `[{"name": "count", "value": 7123}]`,
 		`[{"name": "count", "value": 7123, "span": [1], "cell": ["a"], "labels": []}]`,
 		`[{"name": "count", "value": 7123, "span": [2, 1], "cell": ["a", "b", "c"]}]`,
-		`[{"name": "count", "value": 1e308, "span": [0, 1]}, {"name": "count", "value": 7123, "span": [3, 4]}]`} {
+		`[{"name": "count", "value": 1e308, "span": [0, 1]},
+			{"name": "count", "value": 7123, "span": [3, 4]}]`} {
 		for _, kind := range []string{"histogram", "survival", "table", "mean", "quantile", "pca", ""} {
 			for _, vars := range []string{`null`, `["a"]`, `["a", "b"]`} {
 				r := small(t, 1, "seed = 1\n", .5, 1)
-				r.Answers = []byte(`{"owners": 1, "level": 0.95, "answers": [{"question": "q", "kind": "` + kind +
-					`", "vars": ` + vars + `, "by": ["c"], "rows": ` + rows + `}]}`)
+				r.Answers = []byte(`{"owners": 1, "level": 0.95, "answers": [{"question": "q", "kind": "` +
+					kind + `", "vars": ` + vars + `, "by": ["c"], "rows": ` + rows + `}]}`)
 				page, _, err := report.Make("3", []*rundir.Run{r})
 				if err != nil {
 					t.Fatalf("%s of %s: %v", rows, kind, err)

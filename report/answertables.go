@@ -40,8 +40,8 @@ func (a *asked) sentence(owners, price string) string {
 	return s + "."
 }
 
-// answered are the sections of a run that asked questions, and their drawings; none of one
-// that learned.
+// answered are the sections of a run that asked questions, and their drawings; none of
+// one that learned.
 func (r *run) answered() ([]Section, []plot.Drawing, error) {
 	if r.asked == nil {
 		return nil, nil, nil
@@ -52,9 +52,8 @@ func (r *run) answered() ([]Section, []plot.Drawing, error) {
 	}
 	_, upper := r.Summary.Worst()
 	p := r.Summary.Privacy[0]
-	sections, all, err := r.asked.sections()
-	return append([]Section{{Title: "What was asked", Text: []string{r.asked.sentence(owners,
-		fmt.Sprintf("epsilon %s and delta %g", rundir.FormatEpsilon(upper), p.Delta))}}}, sections...), all, err
+	price := fmt.Sprintf("epsilon %s and delta %g", rundir.FormatEpsilon(upper), p.Delta)
+	return r.asked.sections(r.asked.sentence(owners, price))
 }
 
 // ofNode are those of a node.
@@ -68,17 +67,16 @@ func (a *asked) ofNode(n *rundir.Node) ([]Section, []plot.Drawing, error) {
 		price = fmt.Sprintf("epsilon %s at most and delta %g", rundir.FormatEpsilon(float64(n.Target)),
 			n.TargetDelta)
 	}
-	sections, all, err := a.sections()
-	return append([]Section{{Title: "What was asked", Text: []string{a.sentence(owners, price)}}},
-		sections...), all, err
+	return a.sections(a.sentence(owners, price))
 }
 
 // mostOwners is how many owners are named.
 const mostOwners = 20
 
-// sections has one for each question. all are the drawings, those that the page leaves
-// out included.
-func (a *asked) sections() (sections []Section, all []plot.Drawing, err error) {
+// sections has one for each question after one with what was asked. all are the drawings,
+// those that the page leaves out included.
+func (a *asked) sections(what string) (sections []Section, all []plot.Drawing, err error) {
+	sections = []Section{{Title: "What was asked", Text: []string{what}}}
 	for k := range a.Answers {
 		q := &a.Answers[k]
 		s := Section{Title: q.Question}
@@ -89,8 +87,8 @@ func (a *asked) sections() (sections []Section, all []plot.Drawing, err error) {
 		drawings := a.drawings(k)
 		shown := drawings[:min(len(drawings), mostOnPage)]
 		if len(shown) < len(drawings) {
-			s.Text = append(s.Text, fmt.Sprintf("The first %d of %d plots are shown; the folder of plots has "+
-				"all.", len(shown), len(drawings)))
+			s.Text = append(s.Text, fmt.Sprintf("The first %d of %d plots are shown.", len(shown),
+				len(drawings)))
 		}
 		if err := s.Draw(shown...); err != nil {
 			return nil, nil, err

@@ -24,11 +24,12 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// Drawing is a [Figure], a [HeatMap], a [Graph], [Bars], [Dots] or [Steps]. The same drawing gives the same bytes
-// in every format.
+// Drawing is a [Figure], a [HeatMap], a [Graph], [Bars], [Dots] or [Steps]. The same
+// drawing gives the same bytes in every format.
 type Drawing interface {
 	FileName() string // without an ending
 	About() string    // one sentence below the picture
+	heading() string
 	size() (width, height vg.Length)
 	paint(dc draw.Canvas) error
 	table() Table // the drawn values
@@ -96,10 +97,7 @@ func Inline(d Drawing) (template.HTML, error) {
 	}
 	at := max(0, bytes.Index(b.Bytes(), []byte("<svg")))
 	svg := string(namespaces.ReplaceAll(b.Bytes()[at:], nil))
-	if h, ok := d.(interface{ heading() string }); ok {
-		svg = described(svg, d.FileName(), h.heading(), d.About())
-	}
-	return template.HTML(svg), nil
+	return template.HTML(described(svg, d.FileName(), d.heading(), d.About())), nil
 }
 
 // described says what an SVG element shows to those who do not see it. id is that of

@@ -32,7 +32,8 @@ func lines(t *testing.T, d plot.Drawing) (paths [][]point, styles []string) {
 			t.Fatal(err)
 		}
 	}
-	for _, m := range regexp.MustCompile(`<path d="([^"Z]*)" style="([^"]*)"`).FindAllStringSubmatch(b.String(), -1) {
+	open := regexp.MustCompile(`<path d="([^"Z]*)" style="([^"]*)"`)
+	for _, m := range open.FindAllStringSubmatch(b.String(), -1) {
 		var path []point
 		for _, place := range strings.FieldsFunc(m[1], func(r rune) bool { return r == 'M' || r == 'L' }) {
 			x, y, _ := strings.Cut(place, ",")
@@ -78,7 +79,8 @@ func TestBarsWhiskers(t *testing.T) {
 		if !ok {
 			t.Errorf("bar %d has no whisker from %g to %g", k, e.Low, e.High)
 		}
-		if grey := strings.Contains(style, "#707070") && strings.Contains(style, "dasharray"); grey != e.Drowned {
+		grey := strings.Contains(style, "#707070") && strings.Contains(style, "dasharray")
+		if grey != e.Drowned {
 			t.Errorf("bar %d: drowned %t, drawn as %s", k, e.Drowned, style)
 		}
 		for _, end := range []float64{e.Low, e.High} {
@@ -134,8 +136,9 @@ func TestDotsWhiskers(t *testing.T) {
 
 // A curve falls at the end of each bin, and its last step shows.
 func TestStepsFall(t *testing.T) {
-	s := plot.Steps{Name: "steps", Title: "survival", XLabel: "months", YLabel: "share", Curves: []plot.StepCurve{
-		{Of: []plot.Estimate{{From: 0, To: 6, Value: .8, Low: .7, High: .9, True: math.NaN()},
+	s := plot.Steps{Name: "steps", Title: "survival", XLabel: "months", YLabel: "share",
+		Curves: []plot.StepCurve{{Of: []plot.Estimate{
+			{From: 0, To: 6, Value: .8, Low: .7, High: .9, True: math.NaN()},
 			{From: 6, To: 12, Value: .5, Low: 0, High: 1, True: math.NaN(), Drowned: true}}}}}
 	paths, styles := lines(t, s)
 	x := func(months float64) float64 { return cm * (1.8 + (15-1.8-.6)*months/15) } // half a bin more
@@ -173,8 +176,10 @@ func TestStrangeEstimates(t *testing.T) {
 			if err := plot.WriteSVG(&b, d); err != nil {
 				t.Error(err)
 			}
-			if s := b.String(); strings.Contains(s, "NaN") || strings.Contains(s, "Inf") || strings.Contains(s, "<b>") {
-				t.Errorf("%s of %v has what no SVG has", d.FileName(), all)
+			for _, bad := range []string{"NaN", "Inf", "<b>"} {
+				if strings.Contains(b.String(), bad) {
+					t.Errorf("%s of %v has %s", d.FileName(), all, bad)
+				}
 			}
 		}
 	}
@@ -187,7 +192,8 @@ func TestInlineDescribes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{`role="img" aria-labelledby="dots-title dots-about">`,
-		`<title id="dots-title">mean(&lt;b&gt;)</title>`, `<desc id="dots-about">Dots &amp; whiskers.</desc>`} {
+		`<title id="dots-title">mean(&lt;b&gt;)</title>`,
+		`<desc id="dots-about">Dots &amp; whiskers.</desc>`} {
 		if !strings.Contains(string(svg), want) {
 			t.Errorf("%q lacks %q", svg, want)
 		}

@@ -43,6 +43,8 @@ func (f Figure) FileName() string { return f.Name }
 // About implements [Drawing].
 func (f Figure) About() string { return f.Caption }
 
+func (f Figure) heading() string { return f.Title }
+
 const (
 	figureWidth  = 15 * vg.Centimeter
 	plotHeight   = 9 * vg.Centimeter

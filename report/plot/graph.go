@@ -110,6 +110,8 @@ func (g Graph) FileName() string { return g.Name }
 // About implements [Drawing].
 func (g Graph) About() string { return g.Caption }
 
+func (g Graph) heading() string { return g.Title }
+
 func (g Graph) weights() (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
 	for _, e := range g.Edges {

@@ -26,6 +26,8 @@ func (h HeatMap) FileName() string { return h.Name }
 // About implements [Drawing].
 func (h HeatMap) About() string { return h.Caption }
 
+func (h HeatMap) heading() string { return h.Title }
+
 // cell is the size of one value; small ones have no number.
 func (h HeatMap) cell() (width, height vg.Length, numbered bool) {
 	if len(h.Columns) <= 12 && len(h.Rows) <= 40 {
