@@ -114,6 +114,11 @@ func readJudged(f *File) (*judged, error) {
 	if j.net, err = model.New(j.file.Model.Name, j.shape, j.file.Section("model")); err != nil {
 		return nil, j.file.At("model", err)
 	}
+	if p := j.file.Model.Precision; p != "" {
+		if j.net, err = model.WithPrecision(j.net, p); err != nil {
+			return nil, j.file.At("model", err)
+		}
+	}
 	finite := !slices.ContainsFunc(j.theta, func(v float32) bool {
 		return math.IsNaN(float64(v)) || math.IsInf(float64(v), 0)
 	})

@@ -118,6 +118,10 @@ func (e builder) ask() error {
 		if err == nil {
 			all, vars, err = j.predicted(all)
 		}
+		if q.Records != testRecords {
+			e.Notes.Warnings = append(e.Notes.Warnings,
+				"records that the model was trained on flatter it, if some are among those that are asked")
+		}
 		if err != nil {
 			return f.At("algorithm", err)
 		}

@@ -25,12 +25,14 @@ func Around(glm model.GLM, r Records, prior tensor.Vec, lambda float64) tensor.V
 	}
 	n := newNewton(glm, x, y, float64(len(y)), lambda, d)
 	n.offset = make([]float64, len(y))
+	size := 1.
 	for k := range y {
 		for i, v := range x[k*d : (k+1)*d] {
 			n.offset[k] += v * float64(prior[i])
 		}
+		size = max(size, norm(x[k*d:(k+1)*d]))
 	}
-	n.run(1e-8)
+	n.run(1e-8 * size) // gradients are as long as records are
 	for i, delta := range n.theta {
 		out[i] = float32(float64(prior[i]) + delta)
 	}

@@ -136,7 +136,7 @@ func Fit(o *Own, p Params) *Model {
 func (o *Own) weigh(outputs [3][]float64) (best [3]float64, least float64) {
 	const steps = 10
 	mixed := make([]float64, len(o.Rows))
-	least = math.Inf(1)
+	best, least = [3]float64{0, 1, 0}, math.Inf(1)
 	for i := range steps + 1 {
 		for j := range steps + 1 - i {
 			w := [3]float64{float64(i) / steps, float64(j) / steps, float64(steps-i-j) / steps}
@@ -227,11 +227,14 @@ func (o *Own) predict(dst []float64, folds []int, f int, theta tensor.Vec) {
 	}
 }
 
-// loss is the mean over the owner's records.
+// loss is the mean over the owner's records that have a finite output.
 func (o *Own) loss(z []float64) float64 {
 	total := 0.
 	for k, r := range o.Rows {
 		y := 0.
+		if math.IsNaN(z[k]) || math.IsInf(z[k], 0) {
+			continue
+		}
 		if o.Data.Labels != nil {
 			y = float64(2*o.Data.Labels[r] - 1)
 		} else {

@@ -190,6 +190,24 @@ func TestEdges(t *testing.T) {
 	}
 }
 
+// A record that is no number changes nothing but its own part: an owner still ends with a
+// model, and large features end in time.
+func TestBrokenRecords(t *testing.T) {
+	g := linear(t, "logistic", 2, 2)
+	d := draw(6, 60, []float64{2, -1})
+	for i := range d.Len() {
+		for k := range d.X.Row(i) {
+			d.X.Row(i)[k] *= 1e6
+		}
+	}
+	d.X.Row(7)[0] = float32(math.NaN())
+	m := finishing.Fit(&finishing.Own{GLM: g, Shared: tensor.Vec{1e-6, 0}, Data: d, Rows: all(d)},
+		finishing.Params{})
+	if sum := m.Weights[0] + m.Weights[1] + m.Weights[2]; math.Abs(sum-1) > 1e-9 || !(m.Losses[3] < math.Ln2) {
+		t.Errorf("%+v", m)
+	}
+}
+
 func TestParams(t *testing.T) {
 	for name, p := range map[string]finishing.Params{
 		"strengths": {Enabled: true, Strengths: []float64{0}}, "folds": {Enabled: true, Folds: 1},

@@ -3,6 +3,7 @@ package metric
 import (
 	"sotto/experiment/finishing"
 	"sotto/experiment/rundir"
+	"sotto/internal/parallel"
 	"sotto/model"
 	"sotto/model/score"
 	"sotto/tensor"
@@ -17,32 +18,41 @@ func (s *Scene) Finished(finish func(i int, shared tensor.Vec) (*finishing.Model
 		names = []string{"accuracy", "auroc", "log_loss"}
 	}
 	out := &rundir.Personal{Figures: names, Models: append(finishing.Candidates[:], "own")}
-	scratch := new(model.Workspace)
-	for _, i := range s.Tests.Tested {
-		shared := s.Sim.Model(i)
-		m, err := finish(i, shared)
+	tested := s.Tests.Tested
+	out.Lines = make([]rundir.PersonalLine, len(tested))
+	err := parallel.With(len(tested), s.Workers, func(k int, scratch *model.Workspace) error {
+		i := tested[k]
+		m, err := finish(i, s.Sim.Model(i))
 		if err != nil {
-			return nil, err
+			return err
 		}
-		line := rundir.PersonalLine{Agent: i, Records: len(s.Records.Parts[i]),
+		out.Lines[k] = rundir.PersonalLine{Agent: i, Records: len(s.Records.Parts[i]),
 			Tests: s.Tests.Batches[i].Len(), Weights: m.Weights}
 		for _, theta := range append(m.Candidates[:], m.Theta) {
-			of, err := s.scoredAt(i, theta, scratch)
+			values, err := s.figuresAt(i, theta, names, scratch)
 			if err != nil {
-				return nil, err
+				return err
 			}
-			var values []*float64
-			for _, name := range names {
-				v, err := score.Of(of, name)
-				if err != nil { // as AUROC where one class has no test records
-					values = append(values, nil)
-					continue
-				}
-				values = append(values, &v)
-			}
-			line.Values = append(line.Values, values)
+			out.Lines[k].Values = append(out.Lines[k].Values, values)
 		}
-		out.Lines = append(out.Lines, line)
+		return nil
+	})
+	return out, err
+}
+
+// figuresAt are those of parameters on agent i's test records; nil for one that is
+// undefined, as AUROC where one class has none.
+func (s *Scene) figuresAt(i int, theta tensor.Vec, names []string, scratch *model.Workspace) ([]*float64,
+	error) {
+	of, err := s.scoredAt(i, theta, scratch)
+	if err != nil {
+		return nil, err
 	}
-	return out, nil
+	values := make([]*float64, len(names))
+	for n, name := range names {
+		if v, err := score.Of(of, name); err == nil {
+			values[n] = &v
+		}
+	}
+	return values, nil
 }
