@@ -203,7 +203,8 @@ func TestBrokenRecords(t *testing.T) {
 	d.X.Row(7)[0] = float32(math.NaN())
 	m := finishing.Fit(&finishing.Own{GLM: g, Shared: tensor.Vec{1e-6, 0}, Data: d, Rows: all(d)},
 		finishing.Params{})
-	if sum := m.Weights[0] + m.Weights[1] + m.Weights[2]; math.Abs(sum-1) > 1e-9 || !(m.Losses[3] < math.Ln2) {
+	sum := m.Weights[0] + m.Weights[1] + m.Weights[2]
+	if math.Abs(sum-1) > 1e-9 || !(m.Losses[3] < math.Ln2) {
 		t.Errorf("%+v", m)
 	}
 }
