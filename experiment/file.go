@@ -252,6 +252,9 @@ func (f *File) validate() error {
 		return f.Refuse("name", f.Run.Name,
 			"letters, digits, dot, dash and underscore, 1 to 64, not a dash or dot first")
 	}
+	if f.Run.Rounds == 0 {
+		f.Run.Rounds = f.Spec.Rounds
+	}
 	if f.Run.Rounds < 1 || f.Run.Rounds > 1<<32 {
 		return f.Refuse("rounds", f.Run.Rounds, "1 to 4294967296")
 	}

@@ -251,9 +251,9 @@ func (e *Experiment) Env(i int) agent.Env {
 		Init:       e.Task.Init,
 		Graph:      e.Graphs.known(),
 		MaxRecords: e.Clock.MaxRecords,
-		Tokens:     e.File.Token.Count,
+		Turns:      agent.Turns{Tokens: e.File.Token.Count},
 	}
-	env.Wakes = e.Clock.wakes(i)
+	env.Wakes, env.Table = e.Clock.wakes(i), planner{e}.table(i)
 	return env
 }
 

@@ -1,0 +1,456 @@
+package algo
+
+import (
+	"fmt"
+	"math"
+
+	"sotto/agent"
+	"sotto/config"
+	"sotto/tensor"
+)
+
+var _ agent.Algorithm = (*Newton)(nil)
+
+// NewtonParams are the parameters of Newton. No default needs to be tuned to the data.
+type NewtonParams struct {
+	Recursion     // of the rounds of averaging; default chebyshev, plain where no spectrum is known
+	Steps     int `toml:"steps"` // T, 1 to 1000; default 5; none where the loss is a square
+	// Ridge is λ over what the noise of the moments comes to, its spectral norm; above 0.
+	Ridge float64 `toml:"ridge"`
+	// MomentsNoise is the noise of the moments over that of a gradient, each over its
+	// clip; above 0.
+	MomentsNoise float64 `toml:"moments_noise"`
+	// GradientClip is the clip of gradients over the longest that there can be, above 0
+	// and at most 1.
+	GradientClip float64 `toml:"gradient_clip"`
+}
+
+// Newton fits a model that is linear in its parameters by one private second-moment
+// matrix and few private gradients (after Böhning, Lindsay 1988, whose bound of the
+// Hessian is c Σ x xᵀ; the noise and the averages are ours). An agent asks once for its
+// "moments", the sum of x xᵀ, and then T times for its "gradient-sum" at θ. Each answer
+// is averaged over all agents by m rounds of Recursion, and
+//
+//	H = c M̄ + λ I,  λ = Ridge c sqrt(2P s²),  θ <- θ - H^-1 ḡ
+//
+// M̄ and ḡ are the averages, P the rows of M̄, c the loss's largest curvature, and s² the
+// variance of the noise in a value of M̄, which is public and averaged with it: sqrt(2P
+// s²) is the spectral norm that such noise has. Where no noise is, λ is 1e-5 c tr M̄/P.
+// Where H is not positive definite, λ is doubled until it is. Where the loss is a square,
+// the moments are those of (x, y), and θ = (M̄ + λI)^-1 b̄ ends the run (after Wang 2018):
+// one release.
+//
+// A run has m(T+1)+1 rounds; in those beyond, models are averaged. m is what the rounds
+// allow, and a run is refused whose m leaves agents apart. Messages are the averages, to
+// all neighbors: P(P+1)/2+1 values at first, then those of the model. Exhausted: the
+// agent counts as one without records.
+type Newton struct {
+	p      NewtonParams
+	table  agent.Table
+	agents int
+	mixing uint64 // m
+	theta  tensor.Vec
+	average
+	solver
+	mix mixer
+}
+
+// average is the average in progress.
+type average struct {
+	asked    uint64 // answers so far
+	averaged uint64 // rounds of averaging since the last one
+	omega    float64
+	y        tensor.Vec // each has room for every answer
+	previous tensor.Vec
+	next     tensor.Vec
+}
+
+// solver holds the averaged moments.
+type solver struct {
+	ready   bool
+	moments tensor.Vec // and behind them the variance of an agent's noise
+	factor  []float64  // of H, by Cholesky; lower triangle by row
+}
+
+// NewNewton decodes NewtonParams and returns their factory.
+func NewNewton(decode func(any) error) (agent.Factory, error) {
+	p := NewtonParams{Recursion: Recursion{Acceleration: "chebyshev"}, Steps: 5, Ridge: 1, MomentsNoise: 1,
+		GradientClip: 1}
+	if err := decode(&p); err != nil {
+		return nil, err
+	}
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	return func(env agent.Env) (agent.Algorithm, error) {
+		a := &Newton{p: p, table: env.Table, agents: env.Agents, mix: mixer{self: env.Self}}
+		if k := a.table.Outputs; k < 1 || env.Dim%k != 0 {
+			return nil, config.Bad("name", "newton",
+				"another algorithm: the outputs of the model are not linear in its parameters")
+		}
+		if err := a.pace(env); err != nil {
+			return nil, err
+		}
+		a.theta = make(tensor.Vec, env.Dim)
+		copy(a.theta, env.Init)
+		a.moments = make(tensor.Vec, a.values()+1)
+		n := max(len(a.moments), env.Dim)
+		a.y, a.previous, a.next = make(tensor.Vec, n), make(tensor.Vec, n), make(tensor.Vec, n)
+		return a, nil
+	}, nil
+}
+
+func (p *NewtonParams) check() error {
+	switch {
+	case p.Steps < 1 || p.Steps > 1000:
+		return config.Bad("steps", p.Steps, "1 to 1000")
+	case !positive(p.Ridge):
+		return config.Bad("ridge", p.Ridge, "above 0 and finite")
+	case !positive(p.MomentsNoise):
+		return config.Bad("moments_noise", p.MomentsNoise, "above 0 and finite")
+	case !(p.GradientClip > 0 && p.GradientClip <= 1):
+		return config.Bad("gradient_clip", p.GradientClip, "above 0 and at most 1")
+	}
+	return p.Recursion.check()
+}
+
+// pace finds m.
+func (a *Newton) pace(env agent.Env) error {
+	known := env.Graph.SLEM < 1 || a.p.Rho > 0
+	if !known && a.p.Acceleration == "chebyshev" {
+		a.p.Acceleration = "plain"
+	}
+	if err := a.p.fill(env); err != nil {
+		return err
+	}
+	need := uint64(1)
+	if rate := max(env.Graph.SLEM, a.p.Rho); known {
+		need = a.p.until(rate, min(.01, .1/math.Sqrt(float64(env.Agents))))
+	}
+	if a.mixing = (max(1, env.Rounds) - 1) / a.queries(); a.mixing < need {
+		return config.Bad("steps", a.p.Steps, fmt.Sprintf("fewer, or rounds = %d: on this graph averages "+
+			"of %d answers need %d rounds each", need*a.queries()+1, a.queries(), need))
+	}
+	return nil
+}
+
+// until is the number of rounds after which what agents differ by along an eigenvector of
+// W with the given eigenvalue is at most the tolerance of what it was.
+func (r *Recursion) until(eigenvalue, tolerance float64) uint64 {
+	omega, y, previous := 0., 1., 0.
+	for k := uint64(0); k < 1<<20; k++ {
+		if math.Abs(y) <= tolerance {
+			return max(1, k)
+		}
+		first, own, back := r.at(k, omega)
+		y, previous = (first*eigenvalue+own)*y-back*previous, y
+		omega = first
+	}
+	return 1 << 20
+}
+
+// square reports whether one release solves all.
+func (a *Newton) square() bool { return a.table.Target > 0 }
+
+// queries is the number of answers that a run has.
+func (a *Newton) queries() uint64 {
+	if a.square() {
+		return 1
+	}
+	return uint64(a.p.Steps) + 1
+}
+
+// rows is P, and order that of the matrix of moments.
+func (a *Newton) rows() int { return len(a.theta) / a.table.Outputs }
+
+func (a *Newton) order() int {
+	if a.square() {
+		return a.rows() + 1
+	}
+	return a.rows()
+}
+
+// values is the number of moments.
+func (a *Newton) values() int { return a.order() * (a.order() + 1) / 2 }
+
+// length is that of the average in progress.
+func (a *Newton) length() int {
+	if a.asked <= 1 {
+		return len(a.moments)
+	}
+	return len(a.theta)
+}
+
+// Step implements one round as the type's comment states it.
+func (a *Newton) Step(in *agent.Input, out *agent.Output) error {
+	switch in.Kind {
+	case agent.Start:
+		out.Broadcast(a.theta)
+		return nil
+	case agent.Round:
+		if a.round(in, out); out.Query != nil {
+			return nil
+		}
+	case agent.Answer, agent.Exhausted:
+		a.begin(in.Answer)
+	case agent.Stop:
+		return nil
+	default:
+		return fmt.Errorf("newton: %w: %v", agent.ErrKind, in.Kind)
+	}
+	if a.averaged > a.mixing || a.asked == a.queries() && a.averaged == a.mixing {
+		out.Broadcast(a.theta)
+	} else {
+		out.Broadcast(a.y[:a.length()])
+	}
+	return nil
+}
+
+// round averages once, and asks where an average is done.
+func (a *Newton) round(in *agent.Input, out *agent.Output) {
+	last := a.queries()
+	switch {
+	case a.asked == 0:
+	case a.asked == last && a.averaged >= a.mixing: // rounds that are left
+		view, inbox := present(in, len(a.theta))
+		a.mix.sum(a.next[:len(a.theta)], view, a.theta, inbox)
+		copy(a.theta, a.next)
+		return
+	default:
+		n := a.length()
+		view, inbox := present(in, n)
+		first, own, back := a.p.at(a.averaged, a.omega)
+		a.mix.recur(a.next[:n], view, a.y[:n], inbox, first, own, back, a.previous[:n])
+		a.omega = first
+		a.averaged++
+		a.previous, a.y, a.next = a.y, a.next, a.previous
+		if a.averaged < a.mixing {
+			return
+		}
+		if a.take(); a.asked == last {
+			return
+		}
+	}
+	t := &a.table
+	if a.asked > 0 {
+		out.Ask("gradient-sum", a.theta)
+		out.Query.Clip = a.p.GradientClip * t.Slope * t.Norm
+		out.Query.Values = len(a.theta)
+		return
+	}
+	out.Ask("moments", a.theta)
+	out.Query.Clip, out.Query.Values = t.Norm*t.Norm+t.Target*t.Target, a.values()
+	out.Query.Operator.Bound = t.Target
+	if a.p.MomentsNoise != 1 {
+		out.Query.Noise = a.p.MomentsNoise
+	}
+}
+
+// present leaves out messages of another average: their weight is the agent's own then.
+func present(in *agent.Input, n int) (*agent.View, []agent.Message) {
+	for k := range in.Inbox {
+		if len(in.Inbox[k].Body) == n {
+			continue
+		}
+		view := *in.View
+		var inbox []agent.Message
+		for _, m := range in.Inbox {
+			if len(m.Body) == n {
+				inbox = append(inbox, m)
+			} else {
+				view.SelfWeight += view.Weight(m.From)
+			}
+		}
+		return &view, inbox
+	}
+	return in.View, in.Inbox
+}
+
+// begin starts the average of an answer, or of nothing.
+func (a *Newton) begin(answer tensor.Vec) {
+	a.asked++
+	a.averaged, a.omega = 0, 0
+	n := a.length()
+	if copy(a.y[:n], answer) == 0 {
+		a.y[:n].Zero()
+	} else if a.asked == 1 {
+		s := a.table.Noise * a.p.MomentsNoise * (a.table.Norm*a.table.Norm + a.table.Target*a.table.Target)
+		a.y[n-1] = float32(s * s)
+	}
+}
+
+// take goes on from an average.
+func (a *Newton) take() {
+	if a.asked > 1 {
+		a.step()
+		return
+	}
+	copy(a.moments, a.y)
+	a.ready = true
+	a.factorise()
+	if a.square() {
+		a.solve()
+	}
+}
+
+// curvature is c; a square's 2 is left out on both sides.
+func (a *Newton) curvature() float64 {
+	if a.square() {
+		return 1
+	}
+	return a.table.Curvature
+}
+
+// matrix returns c times the averaged moments of the features, lower triangle by row, and
+// of a square those of features and target.
+func (a *Newton) matrix() (h, b []float64) {
+	p, c, at := a.rows(), a.curvature(), 0
+	h = make([]float64, p*p)
+	for i := range a.order() {
+		for j := i; j < a.order(); j++ {
+			v := c * float64(a.moments[at])
+			if at++; i != j {
+				v /= math.Sqrt2
+			}
+			switch {
+			case j < p:
+				h[j*p+i] = v
+			case i < p:
+				b = append(b, v)
+			}
+		}
+	}
+	return h, b
+}
+
+// factorise makes the factor of H.
+func (a *Newton) factorise() {
+	h, _ := a.matrix()
+	p, c := a.rows(), a.curvature()
+	variance := float64(a.moments[len(a.moments)-1]) / float64(max(1, a.agents))
+	lambda, trace := a.p.Ridge*c*math.Sqrt(2*float64(p)*max(0, variance)), 0.
+	for i := range p {
+		trace += h[i*p+i]
+	}
+	if least := 1e-5 * trace / float64(p); least > 0 {
+		lambda = max(lambda, least)
+	}
+	if !(lambda > 0) {
+		lambda = c * a.table.Norm * a.table.Norm
+	}
+	a.factor = make([]float64, len(h))
+	for range 200 {
+		copy(a.factor, h)
+		for i := range p {
+			a.factor[i*p+i] += lambda
+		}
+		if decompose(a.factor, p) {
+			return
+		}
+		lambda *= 2
+	}
+	a.factor = nil
+}
+
+// step takes θ one step along H^-1 ḡ. A step that is not finite is none.
+func (a *Newton) step() {
+	p, k := a.rows(), a.table.Outputs
+	if a.factor == nil {
+		return
+	}
+	g, next := make([]float64, p), a.next[:len(a.theta)]
+	for o := range k {
+		for i := range g {
+			g[i] = float64(a.y[i*k+o])
+		}
+		substitute(a.factor, g)
+		for i, s := range g {
+			next[i*k+o] = float32(float64(a.theta[i*k+o]) - s)
+		}
+	}
+	if next.Finite() {
+		copy(a.theta, next)
+	}
+}
+
+// solve sets θ to the least squares.
+func (a *Newton) solve() {
+	_, b := a.matrix()
+	if a.factor == nil {
+		return
+	}
+	substitute(a.factor, b)
+	next := a.next[:len(a.theta)]
+	for i, v := range b {
+		next[i] = float32(v)
+	}
+	if next.Finite() {
+		copy(a.theta, next)
+	}
+}
+
+// decompose replaces the lower triangle of h (d x d, by row) by its Cholesky factor;
+// false where h is not positive definite.
+func decompose(h []float64, d int) bool {
+	for i := range d {
+		for j := range i + 1 {
+			s := h[i*d+j]
+			for k := range j {
+				s -= float64(h[i*d+k] * h[j*d+k])
+			}
+			switch {
+			case i != j:
+				h[i*d+j] = s / h[j*d+j]
+			case !(s > 0) || math.IsInf(s, 1):
+				return false
+			default:
+				h[i*d+i] = math.Sqrt(s)
+			}
+		}
+	}
+	return true
+}
+
+// substitute replaces b by (L Lᵀ)^-1 b for the factor L of decompose.
+func substitute(l, b []float64) {
+	d := len(b)
+	for i := range d {
+		for k := range i {
+			b[i] -= float64(l[i*d+k] * b[k])
+		}
+		b[i] /= l[i*d+i]
+	}
+	for i := d - 1; i >= 0; i-- {
+		for k := i + 1; k < d; k++ {
+			b[i] -= float64(l[k*d+i] * b[k])
+		}
+		b[i] /= l[i*d+i]
+	}
+}
+
+// Params returns θ.
+func (a *Newton) Params() tensor.Vec { return a.theta }
+
+const newtonTag = "newton/1"
+
+// AppendState writes the averages, the moments and θ.
+func (a *Newton) AppendState(b []byte) []byte {
+	return appendState(b, newtonTag, len(a.theta), a.parts)
+}
+
+// LoadState reads AppendState's bytes.
+func (a *Newton) LoadState(b []byte) error {
+	err := loadState(b, newtonTag, len(a.theta), a.parts)
+	if err == nil && a.ready {
+		a.factorise()
+	}
+	return err
+}
+
+func (a *Newton) parts(s *state) {
+	s.uint(&a.asked)
+	s.uint(&a.averaged)
+	s.float(&a.omega)
+	s.bool(&a.ready)
+	s.vecs(a.theta, a.y, a.previous, a.moments)
+}
