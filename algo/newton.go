@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/mat"
+
 	"sotto/agent"
 	"sotto/config"
 	"sotto/tensor"
@@ -15,13 +17,14 @@ var _ agent.Algorithm = (*Newton)(nil)
 type NewtonParams struct {
 	Recursion     // of the rounds of averaging; default chebyshev, plain where no spectrum is known
 	Steps     int `toml:"steps"` // T, 1 to 1000; default 5; none where the loss is a square
-	// Ridge is λ over what the noise of the moments comes to, its spectral norm; above 0.
+	// Ridge is λ over the spectral norm of the moments' noise; above 0, default 0.5.
 	Ridge float64 `toml:"ridge"`
 	// MomentsNoise is the noise of the moments over that of a gradient, each over its
-	// clip; above 0.
+	// clip; above 0, default 1.
 	MomentsNoise float64 `toml:"moments_noise"`
 	// GradientClip is the clip of gradients over the longest that there can be, above 0
-	// and at most 1.
+	// and at most 1; default 0.5, which the gradients of records on the right side of a
+	// logistic regression do not reach.
 	GradientClip float64 `toml:"gradient_clip"`
 }
 
@@ -31,14 +34,13 @@ type NewtonParams struct {
 // "moments", the sum of x xᵀ, and then T times for its "gradient-sum" at θ. Each answer
 // is averaged over all agents by m rounds of Recursion, and
 //
-//	H = c M̄ + λ I,  λ = Ridge c sqrt(2P s²),  θ <- θ - H^-1 ḡ
+//	H = max(c M̄, λ I),  λ = Ridge c sqrt(2P s²),  θ <- θ - H^-1 ḡ
 //
 // M̄ and ḡ are the averages, P the rows of M̄, c the loss's largest curvature, and s² the
 // variance of the noise in a value of M̄, which is public and averaged with it: sqrt(2P
-// s²) is the spectral norm that such noise has. Where no noise is, λ is 1e-5 c tr M̄/P.
-// Where H is not positive definite, λ is doubled until it is. Where the loss is a square,
-// the moments are those of (x, y), and θ = (M̄ + λI)^-1 b̄ ends the run (after Wang 2018):
-// one release.
+// s²) is the spectral norm that such noise has. The maximum is that of eigenvalues, and λ
+// at least 1e-5 c tr M̄/P. Where the loss is a square, the moments are those of (x, y), and
+// θ = H^-1 b̄ ends the run (after Wang 2018): one release.
 //
 // A run has m(T+1)+1 rounds; in those beyond, models are averaged. m is what the rounds
 // allow, and a run is refused whose m leaves agents apart. Messages are the averages, to
@@ -69,13 +71,15 @@ type average struct {
 type solver struct {
 	ready   bool
 	moments tensor.Vec // and behind them the variance of an agent's noise
-	factor  []float64  // of H, by Cholesky; lower triangle by row
+	values  []float64  // eigenvalues of H
+	vectors mat.Dense  // its eigenvectors, by column
+	targets []float64  // b̄, where the loss is a square
 }
 
 // NewNewton decodes NewtonParams and returns their factory.
 func NewNewton(decode func(any) error) (agent.Factory, error) {
-	p := NewtonParams{Recursion: Recursion{Acceleration: "chebyshev"}, Steps: 5, Ridge: 1, MomentsNoise: 1,
-		GradientClip: 1}
+	p := NewtonParams{Recursion: Recursion{Acceleration: "chebyshev"}, Steps: 5, Ridge: .5, MomentsNoise: 1,
+		GradientClip: .5}
 	if err := decode(&p); err != nil {
 		return nil, err
 	}
@@ -93,7 +97,7 @@ func NewNewton(decode func(any) error) (agent.Factory, error) {
 		}
 		a.theta = make(tensor.Vec, env.Dim)
 		copy(a.theta, env.Init)
-		a.moments = make(tensor.Vec, a.values()+1)
+		a.moments = make(tensor.Vec, a.numbers()+1)
 		n := max(len(a.moments), env.Dim)
 		a.y, a.previous, a.next = make(tensor.Vec, n), make(tensor.Vec, n), make(tensor.Vec, n)
 		return a, nil
@@ -170,8 +174,8 @@ func (a *Newton) order() int {
 	return a.rows()
 }
 
-// values is the number of moments.
-func (a *Newton) values() int { return a.order() * (a.order() + 1) / 2 }
+// numbers is how many moments there are.
+func (a *Newton) numbers() int { return a.order() * (a.order() + 1) / 2 }
 
 // length is that of the average in progress.
 func (a *Newton) length() int {
@@ -239,7 +243,7 @@ func (a *Newton) round(in *agent.Input, out *agent.Output) {
 		return
 	}
 	out.Ask("moments", a.theta)
-	out.Query.Clip, out.Query.Values = t.Norm*t.Norm+t.Target*t.Target, a.values()
+	out.Query.Clip, out.Query.Values = t.Norm*t.Norm+t.Target*t.Target, a.numbers()
 	out.Query.Operator.Bound = t.Target
 	if a.p.MomentsNoise != 1 {
 		out.Query.Noise = a.p.MomentsNoise
@@ -281,15 +285,12 @@ func (a *Newton) begin(answer tensor.Vec) {
 
 // take goes on from an average.
 func (a *Newton) take() {
-	if a.asked > 1 {
-		a.step()
-		return
+	if a.asked == 1 {
+		copy(a.moments, a.y)
+		a.invert()
 	}
-	copy(a.moments, a.y)
-	a.ready = true
-	a.factorise()
-	if a.square() {
-		a.solve()
+	if a.asked > 1 || a.square() {
+		a.newtonStep()
 	}
 }
 
@@ -301,8 +302,8 @@ func (a *Newton) curvature() float64 {
 	return a.table.Curvature
 }
 
-// matrix returns c times the averaged moments of the features, lower triangle by row, and
-// of a square those of features and target.
+// matrix returns c times the averaged moments of the features, upper triangle by row, and
+// of a square those with the target.
 func (a *Newton) matrix() (h, b []float64) {
 	p, c, at := a.rows(), a.curvature(), 0
 	h = make([]float64, p*p)
@@ -314,7 +315,7 @@ func (a *Newton) matrix() (h, b []float64) {
 			}
 			switch {
 			case j < p:
-				h[j*p+i] = v
+				h[i*p+j] = v
 			case i < p:
 				b = append(b, v)
 			}
@@ -323,108 +324,61 @@ func (a *Newton) matrix() (h, b []float64) {
 	return h, b
 }
 
-// factorise makes the factor of H.
-func (a *Newton) factorise() {
-	h, _ := a.matrix()
+// invert makes H^-1 ready.
+func (a *Newton) invert() {
+	h, b := a.matrix()
 	p, c := a.rows(), a.curvature()
 	variance := float64(a.moments[len(a.moments)-1]) / float64(max(1, a.agents))
-	lambda, trace := a.p.Ridge*c*math.Sqrt(2*float64(p)*max(0, variance)), 0.
+	least, trace := a.p.Ridge*c*math.Sqrt(2*float64(p)*max(0, variance)), 0.
 	for i := range p {
 		trace += h[i*p+i]
 	}
-	if least := 1e-5 * trace / float64(p); least > 0 {
-		lambda = max(lambda, least)
+	least = max(least, 1e-5*trace/float64(p))
+	if !(least > 0) {
+		least = c * a.table.Norm * a.table.Norm
 	}
-	if !(lambda > 0) {
-		lambda = c * a.table.Norm * a.table.Norm
+	var eigen mat.EigenSym
+	if a.ready = eigen.Factorize(mat.NewSymDense(p, h), true); !a.ready {
+		return
 	}
-	a.factor = make([]float64, len(h))
-	for range 200 {
-		copy(a.factor, h)
-		for i := range p {
-			a.factor[i*p+i] += lambda
-		}
-		if decompose(a.factor, p) {
-			return
-		}
-		lambda *= 2
+	a.values = eigen.Values(nil)
+	for i, v := range a.values {
+		a.values[i] = max(v, least)
 	}
-	a.factor = nil
+	eigen.VectorsTo(&a.vectors)
+	a.targets = b
 }
 
-// step takes θ one step along H^-1 ḡ. A step that is not finite is none.
-func (a *Newton) step() {
+// newtonStep takes θ one step along H^-1 ḡ, or to H^-1 b̄. A step that is not finite is
+// none.
+func (a *Newton) newtonStep() {
+	if !a.ready {
+		return
+	}
 	p, k := a.rows(), a.table.Outputs
-	if a.factor == nil {
-		return
-	}
-	g, next := make([]float64, p), a.next[:len(a.theta)]
+	g, next := mat.NewVecDense(p, nil), a.next[:len(a.theta)]
 	for o := range k {
-		for i := range g {
-			g[i] = float64(a.y[i*k+o])
+		for i := range p {
+			if a.square() {
+				g.SetVec(i, a.targets[i])
+			} else {
+				g.SetVec(i, float64(a.y[i*k+o]))
+			}
 		}
-		substitute(a.factor, g)
-		for i, s := range g {
-			next[i*k+o] = float32(float64(a.theta[i*k+o]) - s)
+		var along, step mat.VecDense
+		along.MulVec(a.vectors.T(), g)
+		for i, v := range a.values {
+			along.SetVec(i, along.AtVec(i)/v)
+		}
+		step.MulVec(&a.vectors, &along)
+		for i := range p {
+			if next[i*k+o] = float32(step.AtVec(i)); !a.square() {
+				next[i*k+o] = float32(float64(a.theta[i*k+o]) - step.AtVec(i))
+			}
 		}
 	}
 	if next.Finite() {
 		copy(a.theta, next)
-	}
-}
-
-// solve sets θ to the least squares.
-func (a *Newton) solve() {
-	_, b := a.matrix()
-	if a.factor == nil {
-		return
-	}
-	substitute(a.factor, b)
-	next := a.next[:len(a.theta)]
-	for i, v := range b {
-		next[i] = float32(v)
-	}
-	if next.Finite() {
-		copy(a.theta, next)
-	}
-}
-
-// decompose replaces the lower triangle of h (d x d, by row) by its Cholesky factor;
-// false where h is not positive definite.
-func decompose(h []float64, d int) bool {
-	for i := range d {
-		for j := range i + 1 {
-			s := h[i*d+j]
-			for k := range j {
-				s -= float64(h[i*d+k] * h[j*d+k])
-			}
-			switch {
-			case i != j:
-				h[i*d+j] = s / h[j*d+j]
-			case !(s > 0) || math.IsInf(s, 1):
-				return false
-			default:
-				h[i*d+i] = math.Sqrt(s)
-			}
-		}
-	}
-	return true
-}
-
-// substitute replaces b by (L Lᵀ)^-1 b for the factor L of decompose.
-func substitute(l, b []float64) {
-	d := len(b)
-	for i := range d {
-		for k := range i {
-			b[i] -= float64(l[i*d+k] * b[k])
-		}
-		b[i] /= l[i*d+i]
-	}
-	for i := d - 1; i >= 0; i-- {
-		for k := i + 1; k < d; k++ {
-			b[i] -= float64(l[k*d+i] * b[k])
-		}
-		b[i] /= l[i*d+i]
 	}
 }
 
@@ -442,7 +396,7 @@ func (a *Newton) AppendState(b []byte) []byte {
 func (a *Newton) LoadState(b []byte) error {
 	err := loadState(b, newtonTag, len(a.theta), a.parts)
 	if err == nil && a.ready {
-		a.factorise()
+		a.invert()
 	}
 	return err
 }

@@ -230,6 +230,9 @@ func Decode(doc *runfile.Document) (*File, error) {
 	if f.Spec, err = algo.Find(f.Algorithm.Name); err != nil {
 		return nil, f.At("algorithm", err)
 	}
+	if _, given := doc.Given("rounds"); !given && f.Spec.Rounds > 0 {
+		f.Run.Rounds = f.Spec.Rounds
+	}
 	f.Pacing, f.Pace = f.Spec.Pacing, paces[f.Spec.Pacing]
 	if err := f.Pace.keys.read(f); err != nil {
 		return nil, err
@@ -251,9 +254,6 @@ func (f *File) validate() error {
 	if !runName.MatchString(f.Run.Name) {
 		return f.Refuse("name", f.Run.Name,
 			"letters, digits, dot, dash and underscore, 1 to 64, not a dash or dot first")
-	}
-	if f.Run.Rounds == 0 {
-		f.Run.Rounds = f.Spec.Rounds
 	}
 	if f.Run.Rounds < 1 || f.Run.Rounds > 1<<32 {
 		return f.Refuse("rounds", f.Run.Rounds, "1 to 4294967296")
