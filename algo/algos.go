@@ -83,7 +83,7 @@ var Algorithms = map[string]Spec{
 		Traits: EqualAnswers | OwnerUnit | OneRelease | Recursive},
 	"query": {New: NewQuery, Asks: []string{"statistic"},
 		Traits: EqualAnswers | OneRelease | Recursive},
-	"newton": {New: NewNewton, Asks: []string{"moments", "gradient-sum"}, Rounds: 7,
+	"newton": {New: NewNewton, Asks: []string{"moments", "gradient-sum"}, Rounds: 10,
 		Traits: EqualAnswers | FixedGraph},
 	"sgp":     {New: NewSGP, Asks: gradients, Traits: ClipFromAnswer | Mass},
 	"km":      {New: NewKM, Asks: []string{"km", "km-stateful"}, Traits: FixedGraph},

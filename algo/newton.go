@@ -16,7 +16,7 @@ var _ agent.Algorithm = (*Newton)(nil)
 // NewtonParams are the parameters of Newton. No default needs to be tuned to the data.
 type NewtonParams struct {
 	Recursion     // of the rounds of averaging; default chebyshev, plain where no spectrum is known
-	Steps     int `toml:"steps"` // T, 1 to 1000; default 5; none where the loss is a square
+	Steps     int `toml:"steps"` // T, 1 to 1000; default 8; none where the loss is a square
 	// Ridge is λ over the spectral norm of the moments' noise; above 0, default 0.5.
 	Ridge float64 `toml:"ridge"`
 	// MomentsNoise is the noise of the moments over that of a gradient, each over its
@@ -44,8 +44,9 @@ type NewtonParams struct {
 //
 // A run has m(T+1)+1 rounds; in those beyond, models are averaged. m is what the rounds
 // allow, and a run is refused whose m leaves agents apart. Messages are the averages, to
-// all neighbors: P(P+1)/2+1 values at first, then those of the model. Exhausted: the
-// agent counts as one without records.
+// all neighbors, all of one length: P(P+1)/2+2 values, or those of the model and one. The
+// last one is the number of the average: messages of another are not mixed. Exhausted:
+// the agent counts as one without records.
 type Newton struct {
 	p      NewtonParams
 	table  agent.Table
@@ -60,9 +61,10 @@ type Newton struct {
 // average is the average in progress.
 type average struct {
 	asked    uint64 // answers so far
+	over     bool   // all are taken: models are averaged
 	averaged uint64 // rounds of averaging since the last one
 	omega    float64
-	y        tensor.Vec // each has room for every answer
+	y        tensor.Vec // with room for every answer, and behind it the tag
 	previous tensor.Vec
 	next     tensor.Vec
 }
@@ -78,7 +80,7 @@ type solver struct {
 
 // NewNewton decodes NewtonParams and returns their factory.
 func NewNewton(decode func(any) error) (agent.Factory, error) {
-	p := NewtonParams{Recursion: Recursion{Acceleration: "chebyshev"}, Steps: 5, Ridge: .5, MomentsNoise: 1,
+	p := NewtonParams{Recursion: Recursion{Acceleration: "chebyshev"}, Steps: 8, Ridge: .5, MomentsNoise: 1,
 		GradientClip: .5}
 	if err := decode(&p); err != nil {
 		return nil, err
@@ -98,7 +100,7 @@ func NewNewton(decode func(any) error) (agent.Factory, error) {
 		a.theta = make(tensor.Vec, env.Dim)
 		copy(a.theta, env.Init)
 		a.moments = make(tensor.Vec, a.numbers()+1)
-		n := max(len(a.moments), env.Dim)
+		n := max(len(a.moments), env.Dim) + 1
 		a.y, a.previous, a.next = make(tensor.Vec, n), make(tensor.Vec, n), make(tensor.Vec, n)
 		return a, nil
 	}, nil
@@ -177,22 +179,13 @@ func (a *Newton) order() int {
 // numbers is how many moments there are.
 func (a *Newton) numbers() int { return a.order() * (a.order() + 1) / 2 }
 
-// length is that of the average in progress.
-func (a *Newton) length() int {
-	if a.asked <= 1 {
-		return len(a.moments)
-	}
-	return len(a.theta)
-}
-
 // Step implements one round as the type's comment states it.
 func (a *Newton) Step(in *agent.Input, out *agent.Output) error {
 	switch in.Kind {
 	case agent.Start:
-		out.Broadcast(a.theta)
-		return nil
 	case agent.Round:
-		if a.round(in, out); out.Query != nil {
+		if a.mixed(in) {
+			a.ask(out)
 			return nil
 		}
 	case agent.Answer, agent.Exhausted:
@@ -202,39 +195,43 @@ func (a *Newton) Step(in *agent.Input, out *agent.Output) error {
 	default:
 		return fmt.Errorf("newton: %w: %v", agent.ErrKind, in.Kind)
 	}
-	if a.averaged > a.mixing || a.asked == a.queries() && a.averaged == a.mixing {
-		out.Broadcast(a.theta)
-	} else {
-		out.Broadcast(a.y[:a.length()])
-	}
+	out.Broadcast(a.y)
 	return nil
 }
 
-// round averages once, and asks where an average is done.
-func (a *Newton) round(in *agent.Input, out *agent.Output) {
-	last := a.queries()
-	switch {
-	case a.asked == 0:
-	case a.asked == last && a.averaged >= a.mixing: // rounds that are left
-		view, inbox := present(in, len(a.theta))
-		a.mix.sum(a.next[:len(a.theta)], view, a.theta, inbox)
-		copy(a.theta, a.next)
-		return
-	default:
-		n := a.length()
-		view, inbox := present(in, n)
-		first, own, back := a.p.at(a.averaged, a.omega)
-		a.mix.recur(a.next[:n], view, a.y[:n], inbox, first, own, back, a.previous[:n])
-		a.omega = first
-		a.averaged++
-		a.previous, a.y, a.next = a.y, a.next, a.previous
-		if a.averaged < a.mixing {
-			return
-		}
-		if a.take(); a.asked == last {
-			return
-		}
+// mixed averages once, goes on where an average is done, and reports whether an answer is
+// due.
+func (a *Newton) mixed(in *agent.Input) bool {
+	if a.asked == 0 {
+		return true
 	}
+	view, inbox := a.present(in)
+	first, own, back := 1., 0., 0.
+	if !a.over {
+		first, own, back = a.p.at(a.averaged, a.omega)
+	}
+	a.mix.recur(a.next, view, a.y, inbox, first, own, back, a.previous)
+	a.omega = first
+	a.averaged++
+	a.previous, a.y, a.next = a.y, a.next, a.previous
+	switch {
+	case a.over:
+		copy(a.theta, a.y)
+	case a.averaged < a.mixing:
+	default:
+		a.take()
+		if a.asked < a.queries() {
+			return true
+		}
+		a.over = true
+		a.average.begin(a.theta)
+	}
+	a.y[len(a.y)-1] = a.tag()
+	return false
+}
+
+// ask asks for the moments, or for the next gradient.
+func (a *Newton) ask(out *agent.Output) {
 	t := &a.table
 	if a.asked > 0 {
 		out.Ask("gradient-sum", a.theta)
@@ -251,15 +248,16 @@ func (a *Newton) round(in *agent.Input, out *agent.Output) {
 }
 
 // present leaves out messages of another average: their weight is the agent's own then.
-func present(in *agent.Input, n int) (*agent.View, []agent.Message) {
+func (a *Newton) present(in *agent.Input) (*agent.View, []agent.Message) {
+	is := func(m *agent.Message) bool { return m.Body[len(m.Body)-1] == a.tag() }
 	for k := range in.Inbox {
-		if len(in.Inbox[k].Body) == n {
+		if is(&in.Inbox[k]) {
 			continue
 		}
 		view := *in.View
 		var inbox []agent.Message
 		for _, m := range in.Inbox {
-			if len(m.Body) == n {
+			if is(&m) {
 				inbox = append(inbox, m)
 			} else {
 				view.SelfWeight += view.Weight(m.From)
@@ -273,14 +271,28 @@ func present(in *agent.Input, n int) (*agent.View, []agent.Message) {
 // begin starts the average of an answer, or of nothing.
 func (a *Newton) begin(answer tensor.Vec) {
 	a.asked++
-	a.averaged, a.omega = 0, 0
-	n := a.length()
-	if copy(a.y[:n], answer) == 0 {
-		a.y[:n].Zero()
-	} else if a.asked == 1 {
+	a.average.begin(answer)
+	if answer != nil && a.asked == 1 {
 		s := a.table.Noise * a.p.MomentsNoise * (a.table.Norm*a.table.Norm + a.table.Target*a.table.Target)
-		a.y[n-1] = float32(s * s)
+		a.y[a.numbers()] = float32(s * s)
 	}
+	a.y[len(a.y)-1] = a.tag()
+}
+
+// begin starts the average of v.
+func (a *average) begin(v tensor.Vec) {
+	a.averaged, a.omega = 0, 0
+	a.y.Zero()
+	a.previous.Zero()
+	copy(a.y, v)
+}
+
+// tag numbers the average in progress.
+func (a *average) tag() float32 {
+	if a.over {
+		return float32(a.asked + 1)
+	}
+	return float32(a.asked)
 }
 
 // take goes on from an average.
@@ -403,6 +415,7 @@ func (a *Newton) LoadState(b []byte) error {
 
 func (a *Newton) parts(s *state) {
 	s.uint(&a.asked)
+	s.bool(&a.over)
 	s.uint(&a.averaged)
 	s.float(&a.omega)
 	s.bool(&a.ready)

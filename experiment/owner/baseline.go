@@ -80,7 +80,7 @@ func (o alone) train(by func(b *baseline)) (tensor.Vec, error) {
 	if err != nil {
 		return nil, err
 	}
-	in, out, answer := agent.Input{}, agent.Output{}, make(tensor.Vec, o.e.Task.Model.Dim())
+	in, out := agent.Input{}, agent.Output{}
 	view := &agent.View{SelfWeight: 1}
 	for k := range steps {
 		in = agent.Input{Kind: agent.Round, Round: k, View: view}
@@ -92,6 +92,7 @@ func (o alone) train(by func(b *baseline)) (tensor.Vec, error) {
 			if out.Query == nil {
 				break
 			}
+			answer := out.Query.Room(nil, o.e.Task.Model.Dim())
 			if err := gate.Answer(out.Query, answer); err != nil {
 				return nil, err
 			}

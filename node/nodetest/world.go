@@ -145,6 +145,7 @@ func (w *World) From(i int, init tensor.Vec) (agent.Algorithm, error) {
 		Turns:      agent.Turns{Tokens: w.o.Tokens},
 		Init:       init,
 		Graph:      agent.Graph{SLEM: 1},
+		Table:      agent.Table{Outputs: 1, Norm: 1, Slope: 1, Curvature: 1},
 	})
 }
 
