@@ -19,7 +19,7 @@ const StatisticName = "statistic"
 // query's point is. The records are the values of a public map of what the owner has
 // (package query); each is scaled to L2 norm at most Clip. Where the unit is a person,
 // what is summed is for each person the mean of its first MaxRows records, so that
-// persons are counted, not rows. The sum is exact, in integers of privacy.GridStep: one
+// persons are counted, not rows. The sum is exact, in integers of a step: one
 // record or person that is blanked out, put in or taken out moves it by at most Clip, one
 // that changes by at most twice that. An owner without records has the sum 0.
 type Statistic struct {
@@ -86,9 +86,21 @@ func (o *Statistic) Evaluate(dst *privacy.Value, q *agent.Query, sample *rng.Str
 	if cap(dst.Grid) < o.Dim {
 		dst.Grid = make([]int64, o.Dim)
 	}
-	dst.Grid, dst.Step = dst.Grid[:o.Dim], privacy.GridStep(o.clip(q))
+	dst.Grid, dst.Step = dst.Grid[:o.Dim], o.step(q)
 	clear(dst.Grid)
-	o.EvaluateGrid(dst.Grid, q, sample)
+	o.add(dst.Grid, q, dst.Step)
+}
+
+// step is that of the sum for normal noise. Where the clip may be any number, it is a
+// power of two as the steps of the noise are, at most privacy.GridStep: what is released
+// is then whole steps of the noise.
+func (o *Statistic) step(q *agent.Query) float64 {
+	step := privacy.GridStep(o.clip(q))
+	if o.made.row == nil {
+		return step
+	}
+	_, exponent := math.Frexp(step)
+	return math.Ldexp(1, exponent-1)
 }
 
 // statisticShrink is taken off the clip: norms are summed, and products formed, in double
@@ -98,7 +110,12 @@ const statisticShrink = 0x1p-40
 // EvaluateGrid implements privacy.GridOracle. A record or person whose numbers are not
 // finite adds nothing.
 func (o *Statistic) EvaluateGrid(dst []int64, q *agent.Query, _ *rng.Stream) {
-	step, limit := privacy.GridStep(o.clip(q)), o.clip(q)*(1-statisticShrink)
+	o.add(dst, q, privacy.GridStep(o.clip(q)))
+}
+
+// add adds the records' integers of step.
+func (o *Statistic) add(dst []int64, q *agent.Query, step float64) {
+	limit := o.clip(q) * (1 - statisticShrink)
 	o.each(q, func(x []float64) {
 		n, f := norm(x), 1.
 		switch {

@@ -207,6 +207,15 @@ func TestTableSensitivity(t *testing.T) {
 				for _, g := range v.Grid {
 					square += float64(g) * float64(g)
 				}
+				if size := math.Sqrt(square) * v.Step; size > q.Clip {
+					t.Errorf("%s of %s: record %d adds %v clips", kind, name, k, size/q.Clip)
+				}
+				exact := make([]int64, len(v.Grid))
+				tableOracle(t, kind, c.m, c.d, []int32{k}, 1, nil).EvaluateGrid(exact, q, nil)
+				square = 0
+				for _, g := range exact {
+					square += float64(g) * float64(g)
+				}
 				if square > 1<<40 {
 					t.Errorf("%s of %s: record %d adds %v clips", kind, name, k, math.Sqrt(square)/(1<<20))
 				}
