@@ -27,20 +27,21 @@ func TestNewton(t *testing.T) {
 func TestNewtonRefuses(t *testing.T) {
 	ring := agent.Env{Agents: 8, Dim: 2, Rounds: 10, Init: make([]float32, 2),
 		Graph: agent.Graph{SLEM: .805}, Table: agent.Table{Outputs: 1, Norm: 1, Slope: 1, Curvature: 1}}
-	_, err := factory(t, "newton", set(func(*algo.NewtonParams) {}))(ring)
+	defaults := factory(t, "newton", set(func(*algo.NewtonParams) {}))
+	_, err := defaults(ring)
 	var bad *config.Error
 	if !errors.As(err, &bad) || bad.Key != "steps" || !strings.Contains(bad.Allowed, "rounds = ") {
 		t.Fatal(err)
 	}
 	for ring.Rounds = 11; err != nil; ring.Rounds++ {
-		_, err = factory(t, "newton", set(func(*algo.NewtonParams) {}))(ring)
+		_, err = defaults(ring)
 	}
 	fits := ring.Rounds - 1
 	if want := fmt.Sprintf("rounds = %d: ", fits); (fits-1)%9 != 0 || !strings.Contains(bad.Allowed, want) {
 		t.Errorf("%d rounds fit; %v", fits, bad)
 	}
 	ring.Table = agent.Table{}
-	if _, err := factory(t, "newton", set(func(*algo.NewtonParams) {}))(ring); !errors.As(err, &bad) || bad.Key != "name" {
+	if _, err = defaults(ring); !errors.As(err, &bad) || bad.Key != "name" {
 		t.Errorf("a model of no table: %v", err)
 	}
 	for key, p := range map[string]func(p *algo.NewtonParams){

@@ -13,22 +13,6 @@ func (e *Experiment) Clipped(bare agent.Algorithm, self agent.ID) agent.Algorith
 	return p.Clipped(bare, p.MaxGradNorm, a.Noise/a.Public.ExpectedBatchSize, e.Task.Model.Dim())
 }
 
-// Extra is the number of values that the longest answer of a run has behind those of its
-// model: a noisy count, or the moments of records.
-func (e *Experiment) Extra() int {
-	longest, a := e.Task.Model.Dim(), &e.Plans[0]
-	for k := range a.Asks {
-		n := 0
-		if r, err := a.Release(k); err == nil {
-			for _, p := range r.Parts {
-				n += p.Dim
-			}
-		}
-		longest = max(longest, n)
-	}
-	return longest - e.Task.Model.Dim()
-}
-
 // partNoise is the noise of a count beside the gradient, over its clip of 1/2; nil
 // without one.
 func partNoise(p *PrivacyParams) map[string]float64 {

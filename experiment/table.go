@@ -7,14 +7,14 @@ import (
 	"sotto/model"
 )
 
-// table is what agent i knows of a model that is linear in its parameters; the zero value
-// where it is none.
-func (e planner) table(i int) agent.Table {
+// tableOf is what agent i knows of a model that is linear in its parameters; the zero
+// value where it is none.
+func tableOf(e *Experiment, i int) agent.Table {
 	m, ok := model.TableOf(e.Task.Model)
 	if !ok {
 		return agent.Table{}
 	}
-	t := agent.Table{Outputs: m.Outputs, Norm: e.rowNorm(&m), Slope: m.Slope, Curvature: m.Curvature}
+	t := agent.Table{Outputs: m.Outputs, Norm: rowNorm(e, &m), Slope: m.Slope, Curvature: m.Curvature}
 	if m.Quadratic {
 		t.Target, t.Slope = 1, 1
 	}
@@ -27,7 +27,7 @@ func (e planner) table(i int) agent.Table {
 
 // rowNorm is the public norm that rows with their constant are scaled to at most: the
 // data set's bound, or where it has none, that of values in [-1, 1].
-func (e planner) rowNorm(m *model.Table) float64 {
+func rowNorm(e *Experiment, m *model.Table) float64 {
 	train := e.Task.Split.Train
 	x := train.RowNorm
 	if x == 0 {

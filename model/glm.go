@@ -85,8 +85,8 @@ func newHuber(decode func(params any) error, s Shape) (Model, error) {
 type Table struct {
 	Outputs   int
 	Intercept bool
-	// Slopes sets dst to the derivative of the loss by the outputs z. y is the target of a
-	// regression, else the label.
+	// Slopes sets dst to the derivative of the loss by the outputs z. y is the target of
+	// a regression, else the label.
 	Slopes func(dst, z []float64, y float64)
 	// Slope bounds the norm of that derivative; +Inf where nothing does.
 	Slope float64

@@ -17,8 +17,8 @@ const (
 )
 
 // ErrNoTable says that a model is not linear in its parameters.
-var ErrNoTable = fmt.Errorf("%w: oracles moments and gradient-sum need model logistic, least-squares or huber",
-	privacy.ErrRefused)
+var ErrNoTable = fmt.Errorf("%w: oracles moments and gradient-sum need model logistic, least-squares "+
+	"or huber", privacy.ErrRefused)
 
 // table makes the rows of a Statistic from records and the query: what an owner with a
 // small table releases of it. A row x is a record's features, with the constant of an
@@ -119,30 +119,43 @@ func (t *table) gradient(dst []float64, r int32, q *agent.Query, clip float64) {
 	}
 }
 
-// newTable makes a Statistic whose rows are those of a table.
-func newTable(name string) func(*Public, agent.Operator) (Oracle, error) {
-	return func(p *Public, _ agent.Operator) (Oracle, error) {
-		m, ok := model.TableOf(p.Model)
-		if !ok {
-			return nil, ErrNoTable
-		}
-		s := &Statistic{ClipNorm: p.ClipNorm, Adjacency: p.Adjacency, Unit: p.Unit, Persons: p.Sums.Persons,
-			Dim: p.Model.Dim()}
-		t := &table{Table: m, features: p.Model.Dim() / m.Outputs, records: &s.Records,
-			z: make([]float64, m.Outputs), slopes: make([]float64, m.Outputs)}
-		t.x = make([]float64, t.features+1)
-		s.made = made{name: name, row: t.gradient}
-		if name == MomentsName {
-			d := t.features
-			if m.Quadratic {
-				d++
-			}
-			s.Dim, s.made.row = d*(d+1)/2, t.moments
-		} else if m.Quadratic {
-			return nil, config.Bad("oracle", name, "moments where the loss is a square")
-		}
-		return s, s.Validate()
+func newMoments(p *Public, _ agent.Operator) (Oracle, error) {
+	s, t, err := newTable(p)
+	if err != nil {
+		return nil, err
 	}
+	d := t.features
+	if t.Quadratic {
+		d++
+	}
+	s.Dim, s.made = d*(d+1)/2, made{MomentsName, t.moments}
+	return s, s.Validate()
+}
+
+func newGradientSum(p *Public, _ agent.Operator) (Oracle, error) {
+	s, t, err := newTable(p)
+	if err != nil {
+		return nil, err
+	}
+	s.made = made{GradientSumName, t.gradient}
+	if t.Quadratic {
+		return nil, config.Bad("oracle", GradientSumName, "moments where the loss is a square")
+	}
+	return s, s.Validate()
+}
+
+// newTable makes a Statistic, and what makes its rows.
+func newTable(p *Public) (*Statistic, *table, error) {
+	m, ok := model.TableOf(p.Model)
+	if !ok {
+		return nil, nil, ErrNoTable
+	}
+	s := &Statistic{ClipNorm: p.ClipNorm, Adjacency: p.Adjacency, Unit: p.Unit, Persons: p.Sums.Persons,
+		Dim: p.Model.Dim()}
+	t := &table{Table: m, features: p.Model.Dim() / m.Outputs, records: &s.Records,
+		z: make([]float64, m.Outputs), slopes: make([]float64, m.Outputs)}
+	t.x = make([]float64, t.features+1)
+	return s, t, nil
 }
 
 // made says how the rows of a Statistic are made; the zero value: they are the records.

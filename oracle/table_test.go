@@ -127,7 +127,7 @@ func TestMoments(t *testing.T) {
 	for name, c := range tables(t, n) {
 		t.Run(name, func(t *testing.T) {
 			const radius = 2.
-			q := &agent.Query{Oracle: oracle.MomentsName, At: make(tensor.Vec, c.m.Dim()), Clip: radius * radius}
+			q := &agent.Query{Oracle: oracle.MomentsName, Clip: radius * radius}
 			if name == "least-squares" {
 				q.Operator.Bound, q.Clip = bound, radius*radius+bound*bound
 			}

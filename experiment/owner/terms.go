@@ -84,7 +84,7 @@ func (o *Owner) Terms() (Terms, error) {
 			Push:      f.Has(algo.Mass),
 			BF16:      f.Algorithm.Short(),
 			Dim:       o.e.Task.Model.Dim(),
-			Extra:     o.e.Extra(),
+			Extra:     p.Extra(),
 		},
 		Queries: Queries{
 			Records:          p.Public.Records,

@@ -115,7 +115,8 @@ func (r records) clip(q *agent.Query) float64 {
 
 // Describe implements privacy.Oracle.
 func (r records) Describe(q *agent.Query) (account.Release, error) {
-	parts := []account.Part{{Name: "gradient", Clip: Clip, Shift: 1, Norm: account.L2, Dim: max(Dim, q.Values)}}
+	parts := []account.Part{{Name: "gradient", Clip: Clip, Shift: 1, Norm: account.L2,
+		Dim: max(Dim, q.Values)}}
 	if r.count {
 		parts = append(parts, account.Part{Name: countPart, Clip: .5, Shift: 1, Norm: account.L2, Dim: 1})
 	}
