@@ -127,7 +127,7 @@ type Turns struct {
 type Table struct {
 	Outputs   int     // at least 1, divides Dim
 	Norm      float64 // public norm that rows, with their constant, are scaled to at most; > 0
-	Target    float64 // public bound that targets are cut to, where the loss is a square; else 0
+	Target    float64 // unit of a bound that targets are cut to, where the loss is a square; else 0
 	Slope     float64 // bounds the norm of the loss's derivative by the outputs
 	Curvature float64 // bounds the eigenvalues of its second derivative; > 0
 	// Noise is the standard deviation of this agent's own noise in an answer over the

@@ -24,6 +24,9 @@ type NewtonParams struct {
 	// and at most 1; default 0.5, which the gradients of records on the right side of a
 	// logistic regression do not reach.
 	GradientClip float64 `toml:"gradient_clip"`
+	// TargetBound is what the targets of least squares are cut to, on either side of 0;
+	// above 0, default 1.
+	TargetBound float64 `toml:"target_bound"`
 }
 
 // Newton fits a model that is linear in its parameters by one private second-moment
@@ -70,7 +73,7 @@ type average struct {
 // NewNewton decodes NewtonParams and returns their factory.
 func NewNewton(decode func(any) error) (agent.Factory, error) {
 	p := NewtonParams{Recursion: Recursion{Acceleration: "chebyshev"}, Steps: 8, Ridge: .5, MomentsNoise: 1,
-		GradientClip: .5}
+		GradientClip: .5, TargetBound: 1}
 	if err := decode(&p); err != nil {
 		return nil, err
 	}
@@ -83,6 +86,7 @@ func NewNewton(decode func(any) error) (agent.Factory, error) {
 			return nil, config.Bad("name", "newton",
 				"another algorithm: the outputs of the model are not linear in its parameters")
 		}
+		a.table.Target *= p.TargetBound
 		if err := a.pace(env); err != nil {
 			return nil, err
 		}
@@ -105,6 +109,8 @@ func (p *NewtonParams) check() error {
 		return config.Bad("moments_noise", p.MomentsNoise, "above 0 and finite")
 	case !(p.GradientClip > 0 && p.GradientClip <= 1):
 		return config.Bad("gradient_clip", p.GradientClip, "above 0 and at most 1")
+	case !positive(p.TargetBound):
+		return config.Bad("target_bound", p.TargetBound, "above 0 and finite")
 	}
 	return p.Recursion.check()
 }

@@ -49,6 +49,7 @@ func TestNewtonRefuses(t *testing.T) {
 		"ridge":         func(p *algo.NewtonParams) { p.Ridge = 0 },
 		"moments_noise": func(p *algo.NewtonParams) { p.MomentsNoise = -1 },
 		"gradient_clip": func(p *algo.NewtonParams) { p.GradientClip = 1.5 },
+		"target_bound":  func(p *algo.NewtonParams) { p.TargetBound = 0 },
 		"acceleration":  func(p *algo.NewtonParams) { p.Acceleration = "fast" },
 	} {
 		_, err := algo.New("newton", set(p))

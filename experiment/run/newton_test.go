@@ -257,3 +257,28 @@ func TestNewtonRefusesOtherModels(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// In the unit of a person all charges are those of persons.
+func TestNewtonByPersons(t *testing.T) {
+	text := strings.Replace(byPersons, "batch_size = 10\n", "", 1)
+	set := []string{"algorithm.name=newton", "rounds=10", "data.path=" + visits(t)}
+	checkCharges(t, text, set)
+	f, err := experiment.Parse("persons.toml", []byte(text), set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := f.BuildWith("", drawn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &e.Plans[0]
+	for k := range a.Asks {
+		if r, err := a.Release(k); err != nil || r.Unit != e.Setup.Target.Unit || r.Unit.String() == "record" {
+			t.Errorf("%+v, %v", r, err)
+		}
+	}
+	_, err = experiment.Parse("persons.toml", []byte(text), append(set, "privacy.person_gradient=sum"))
+	if err == nil || !strings.Contains(err.Error(), "person_gradient") {
+		t.Errorf("a sum over a person's records: %v", err)
+	}
+}
