@@ -11,6 +11,7 @@ import (
 	"sotto/experiment/experimenttest"
 	"sotto/model"
 	"sotto/oracle"
+	"sotto/privacy/account"
 	"sotto/tensor"
 )
 
@@ -273,7 +274,7 @@ func TestNewtonByPersons(t *testing.T) {
 	}
 	a := &e.Plans[0]
 	for k := range a.Asks {
-		if r, err := a.Release(k); err != nil || r.Unit != e.Setup.Target.Unit || r.Unit.String() == "record" {
+		if r, err := a.Release(k); err != nil || r.Unit.Kind != account.UnitPerson {
 			t.Errorf("%+v, %v", r, err)
 		}
 	}
