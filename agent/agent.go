@@ -108,10 +108,31 @@ type Env struct {
 	Rounds uint64
 	Init   tensor.Vec // common initial parameters, length Dim; copy, do not keep
 	Graph  Graph
+	Table  Table
+	Turns
+}
+
+// Turns are what is known beforehand of when an agent is stepped, beside rounds.
+type Turns struct {
 	Tokens int // tokens that walk; 0 where none do
 	// numbers of this agent's wakes among those of all agents, where they are known
 	// beforehand
 	Wakes []uint64
+}
+
+// Table is what is known of a model whose outputs are linear in its parameters, and of
+// the rows that it is fitted to. The parameters are a matrix by row, of a row for each
+// feature, the constant of an intercept among them as the last one, and a column for each
+// output. The zero value says that the model is none.
+type Table struct {
+	Outputs   int     // at least 1, divides Dim
+	Norm      float64 // public norm that rows, with their constant, are scaled to at most; > 0
+	Target    float64 // unit of a bound that targets are cut to, where the loss is a square; else 0
+	Slope     float64 // bounds the norm of the loss's derivative by the outputs
+	Curvature float64 // bounds the eigenvalues of its second derivative; > 0
+	// Noise is the standard deviation of this agent's own noise in an answer over the
+	// query's clip, before Query.Noise; 0 without noise.
+	Noise float64
 }
 
 // Graph is what is known beforehand of the graph of the first round and of its mixing
@@ -174,12 +195,25 @@ type Query struct {
 	At     tensor.Vec
 	Clip   float64 // public norm of this query; 0 means the configured one
 	Noise  float64 // public factor on the configured noise; 0 means 1
+	Values int     // public length of the answer, where it is not that of the run's; else 0
 	// public factor of the answer in what an oracle with a state of its own goes on with;
 	// 0 for all others
 	Step float64
 	// Operator is what the oracle computes where its name alone does not say it. Stepping
 	// an algorithm once so tells whoever plans a run all that it is going to ask.
 	Operator Operator
+}
+
+// Room returns room for the answer to q, of length n where q does not say: buffer, or new
+// memory where that is shorter.
+func (q *Query) Room(buffer tensor.Vec, n int) tensor.Vec {
+	if q.Values > 0 {
+		n = q.Values
+	}
+	if n > cap(buffer) {
+		return make(tensor.Vec, n)
+	}
+	return buffer[:n]
 }
 
 // Operator holds the public constants of a query for more than a gradient. The zero value

@@ -19,6 +19,9 @@ type Spec struct {
 	Pacing agent.Pacing
 	Asks   []string // oracles that its queries may name
 	Traits Traits
+	// Rounds are those of a run that names none, 0: it must. They do for defaults on a
+	// complete graph.
+	Rounds uint64
 }
 
 // Traits are what an algorithm is like, beside its pacing and its queries. A trait states
@@ -80,6 +83,8 @@ var Algorithms = map[string]Spec{
 		Traits: EqualAnswers | OwnerUnit | OneRelease | Recursive},
 	"query": {New: NewQuery, Asks: []string{"statistic"},
 		Traits: EqualAnswers | OneRelease | Recursive},
+	"newton": {New: NewNewton, Asks: []string{"moments", "gradient-sum"}, Rounds: 10,
+		Traits: EqualAnswers | FixedGraph},
 	"sgp":     {New: NewSGP, Asks: gradients, Traits: ClipFromAnswer | Mass},
 	"km":      {New: NewKM, Asks: []string{"km", "km-stateful"}, Traits: FixedGraph},
 	"central": {New: NewCentral, Asks: gradients, Traits: Central | ClipFromAnswer},

@@ -402,7 +402,7 @@ func finalError(t *testing.T, seed, wakes uint64, noise float64, alloc string, u
 			Records:    records(i),
 			MaxRecords: maxRecords,
 			Rounds:     cfg.Steps,
-			Wakes:      lists[i],
+			Turns:      agent.Turns{Wakes: lists[i]},
 			Init:       tensor.Vec{0, 0},
 		})
 		if err != nil {

@@ -86,7 +86,7 @@ func walkOnQuadratics(t *testing.T, targets []tensor.Vec, steps uint64, tokens, 
 			Agents: n,
 			Dim:    cfg.Dim,
 			Rounds: steps,
-			Tokens: tokens,
+			Turns:  agent.Turns{Tokens: tokens},
 			Init:   cfg.Tokens.Init,
 		})
 		if err != nil {
@@ -180,7 +180,7 @@ func TestWalkContributions(t *testing.T) {
 	}
 	a, err := factory(t, "walk", func(any) error {
 		return nil
-	})(agent.Env{Agents: 2000, Rounds: 20000, Tokens: 3, Dim: 1, Init: tensor.Vec{0}})
+	})(agent.Env{Agents: 2000, Rounds: 20000, Turns: agent.Turns{Tokens: 3}, Dim: 1, Init: tensor.Vec{0}})
 	if err != nil {
 		t.Fatal(err)
 	}

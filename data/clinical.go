@@ -84,7 +84,7 @@ func heartDisease(decode func(any) error, src Source) (*Split, error) {
 			return nil, err
 		}
 	}
-	all.Shape = [3]int{1, 1, all.X.Cols}
+	all.Shape, all.RowNorm = [3]int{1, 1, all.X.Cols}, longest(features, p.Normalize)
 	all.Variables = append(variablesOf(features, p.Normalize), all.outcome("num", ""))
 	split, err := holdOut(all, p.TableParams, src.Seed)
 	if err != nil {
@@ -172,6 +172,7 @@ func breastCancer(decode func(any) error, src Source) (*Split, error) {
 		return nil, err
 	}
 	all := flat("breast-cancer", x)
+	all.RowNorm = longest(features, p.Normalize)
 	all.Classes, all.ClassNames = 2, []string{"benign", "malignant"}
 	if all.Labels, err = labelsFrom(t, "2", []string{"B", "M"}, keep); err != nil {
 		return nil, err
@@ -260,6 +261,7 @@ func recordings(t *Table, p ParkinsonsParams) (*Dataset, error) {
 		return nil, err
 	}
 	d := flat("parkinsons", x)
+	d.RowNorm = longest(voiceFeatures, p.Normalize)
 	unit := 1.
 	if p.Normalize {
 		unit = updrsMax[p.Target]

@@ -57,6 +57,15 @@ func (f *feature) scale(x float64) float64 {
 	return (x - f.lo) / (f.hi - f.lo)
 }
 
+// longest is a public bound of the norm of encoded rows; 0 where there is none. Each
+// feature is in [0, 1], or has at most one column that is not 0.
+func longest(features []feature, normalize bool) float64 {
+	if !normalize || slices.ContainsFunc(features, func(f feature) bool { return f.plain }) {
+		return 0
+	}
+	return math.Sqrt(float64(len(features)))
+}
+
 // encode returns the features of the rows at keep.
 func (t *Table) encode(features []feature, keep []int, normalize bool) (tensor.Mat, error) {
 	width := 0

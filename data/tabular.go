@@ -2,6 +2,7 @@ package data
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 
@@ -113,6 +114,7 @@ func adult(decode func(any) error, src Source) (*Split, error) {
 		}
 		parts[k] = flat("adult-a9a", x)
 		parts[k].Classes, parts[k].ClassNames = 2, []string{"at most 50K", "above 50K"}
+		parts[k].RowNorm = math.Sqrt(14) // a 1 for each of 14 attributes, or none where it is missing
 		if parts[k].Labels, err = numbered(y, []float64{-1, 1}, at); err != nil {
 			return nil, err
 		}

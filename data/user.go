@@ -204,6 +204,7 @@ func (p *CSVParams) load(path string, sums *[]string) (*Dataset, error) {
 		return nil, err
 	}
 	d := flat("csv", x)
+	d.RowNorm = longest(features, true)
 	d.Dropped = len(t.Lines) - len(keep)
 	if p.Label != "" {
 		d.Classes, d.ClassNames = len(p.Classes), p.Classes

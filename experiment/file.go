@@ -233,6 +233,9 @@ func Decode(doc *runfile.Document) (*File, error) {
 	if f.Spec, err = algo.Find(f.Algorithm.Name); err != nil {
 		return nil, f.At("algorithm", err)
 	}
+	if _, given := doc.Given("rounds"); !given && f.Spec.Rounds > 0 {
+		f.Run.Rounds = f.Spec.Rounds
+	}
 	f.Pacing, f.Pace = f.Spec.Pacing, paces[f.Spec.Pacing]
 	if err := f.Pace.keys.read(f); err != nil {
 		return nil, err

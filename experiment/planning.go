@@ -178,6 +178,10 @@ func (e planner) checkQueries() error {
 	a := &e.Plans[0]
 	for k := range a.Asks {
 		_, err := oracle.New(&a.Public, &a.Asks[k].Query)
+		if errors.Is(err, oracle.ErrNoTable) {
+			return fmt.Errorf("%w: %w", err, e.File.Refuse("model.name", e.File.Model.Name,
+				"logistic, least-squares or huber"))
+		}
 		if errors.Is(err, oracle.ErrNotLinear) {
 			return fmt.Errorf("%w: %w", err, e.File.Refuse("model.name", e.File.Model.Name,
 				"huber, least-squares, or logistic with two classes"))
@@ -251,9 +255,9 @@ func (e *Experiment) Env(i int) agent.Env {
 		Init:       e.Task.Init,
 		Graph:      e.Graphs.known(),
 		MaxRecords: e.Clock.MaxRecords,
-		Tokens:     e.File.Token.Count,
+		Turns:      agent.Turns{Tokens: e.File.Token.Count},
 	}
-	env.Wakes = e.Clock.wakes(i)
+	env.Wakes, env.Table = e.Clock.wakes(i), tableOf(e, i)
 	return env
 }
 

@@ -46,9 +46,7 @@ const (
 
 // Asks reports whether the run's records are what its questions make of them.
 func Asks(f *File) bool {
-	return slices.ContainsFunc(f.Spec.Asks, func(name string) bool {
-		return oracle.Kinds[name].Batches == oracle.Sum
-	})
+	return slices.Contains(f.Spec.Asks, oracle.StatisticName)
 }
 
 func (p *QuestionParams) validate(f *File) error {
@@ -90,9 +88,12 @@ func (p *PrivacyParams) validateSum(algorithm string, noisy bool) error {
 	case p.adjacency != account.AddRemove && p.MinRecords != 0:
 		return config.Bad("min_records", p.MinRecords,
 			"nothing but under add-remove: elsewhere record counts are public")
+	case p.Persons.Gradient == oracle.SumOfPerson:
+		return config.Bad("person_gradient", p.Persons.Gradient,
+			"mean with algorithm "+algorithm+": a person adds the mean of its records")
 	case noisy && p.MaxGradNorm != 1:
 		return config.Bad("max_grad_norm", p.MaxGradNorm,
-			"nothing, or 1, with algorithm "+algorithm+", whose numbers have norm at most 1")
+			"nothing, or 1, with algorithm "+algorithm+", whose clips follow from public bounds")
 	}
 	return nil
 }

@@ -46,7 +46,7 @@ type visiting interface {
 func (e *Experiment) Walking() (visiting, error) {
 	f := e.File
 	a, err := e.Factory(agent.Env{Agents: f.Topology.Agents, Dim: 1, Rounds: f.Steps,
-		Tokens: f.Token.Count, Init: tensor.Vec{0}})
+		Turns: agent.Turns{Tokens: f.Token.Count}, Init: tensor.Vec{0}})
 	if err != nil {
 		return nil, e.File.At("algorithm", err)
 	}
@@ -81,7 +81,7 @@ var tokens = Pace{
 		rehearse: func(p planner) error {
 			n := p.File.Token.Count
 			return p.rehearseAlike(plan.Life{Steps: p.File.Steps * uint64(n), Free: FreeQueries},
-				agent.Env{Tokens: n})
+				agent.Env{Turns: agent.Turns{Tokens: n}})
 		},
 		claim: planner.claimAlike,
 		judge: planner.warn,

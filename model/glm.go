@@ -78,3 +78,60 @@ func newHuber(decode func(params any) error, s Shape) (Model, error) {
 		AtZero: math.Inf(1)}
 	return n, nil
 }
+
+// Table is what a model whose outputs z = Wᵀx (+ b) are linear in its parameters has
+// beside its layers. The parameters are a matrix by row, one for each feature and then
+// one for the constant.
+type Table struct {
+	Outputs   int
+	Intercept bool
+	// Slopes sets dst to the derivative of the loss by the outputs z. y is the target of
+	// a regression, else the label.
+	Slopes func(dst, z []float64, y float64)
+	// Slope bounds the norm of that derivative; +Inf where nothing does.
+	Slope float64
+	// Curvature bounds the eigenvalues of the second derivative by the outputs.
+	Curvature float64
+	// Quadratic says that the loss is (z - y)².
+	Quadratic bool
+}
+
+// TableOf returns what m is; false where its outputs are not linear in its parameters.
+func TableOf(m Model) (Table, bool) {
+	n, ok := m.(*network)
+	switch {
+	case !ok || n.glm == nil && !n.softmax:
+		return Table{}, false
+	case n.softmax:
+		// A covariance of one draw among classes has no eigenvalue above 1/2 (Böhning
+		// 1992), and a difference of two distributions no norm above √2.
+		l := n.layers[0].(linear)
+		return Table{Outputs: l.out, Intercept: l.bias, Slopes: softmaxSlopes, Slope: math.Sqrt2,
+			Curvature: .5}, true
+	}
+	loss, labels := n.glm.Loss, !n.targets
+	slopes := func(dst, z []float64, y float64) {
+		if labels {
+			y = 2*y - 1
+		}
+		_, dst[0], _ = loss(z[0], y)
+	}
+	return Table{Outputs: 1, Intercept: n.glm.Intercept, Slopes: slopes, Slope: n.glm.Slope,
+		Curvature: n.glm.Curvature, Quadratic: n.glm.Quadratic}, true
+}
+
+// softmaxSlopes is the derivative of softmaxCrossEntropy.
+func softmaxSlopes(dst, z []float64, y float64) {
+	top, sum := z[0], 0.
+	for _, v := range z {
+		top = math.Max(top, v)
+	}
+	for k, v := range z {
+		dst[k] = math.Exp(v - top)
+		sum += dst[k]
+	}
+	for k := range dst {
+		dst[k] /= sum
+	}
+	dst[int(y)]--
+}

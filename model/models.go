@@ -87,7 +87,9 @@ func newLogistic(decode func(params any) error, s Shape) (Model, error) {
 	if s.Classes > maxFeatures/s.Features() {
 		return nil, config.Bad("classes", s.Classes, "at most 16777216 weights in a layer")
 	}
-	return compose(softmaxCrossEntropy, false, linear{s.Features(), s.Classes, p.Intercept}), nil
+	n := compose(softmaxCrossEntropy, false, linear{s.Features(), s.Classes, p.Intercept})
+	n.softmax = true
+	return n, nil
 }
 
 // newLeastSquares builds "least-squares": (x·theta - y)^2, without 1/2.

@@ -36,6 +36,7 @@ type network struct {
 	inputs  bool // the loss reads neither: the target is the sample itself
 	ranks   bool // the outputs are margins: they stand for no probability
 	glm     *GLM // of a generalized linear model
+	softmax bool // logistic regression of several classes
 	// total adds the losses of a chunk, whose first row is sample lo, to sum; nil: one by
 	// one
 	total func(sum float64, z tensor.Mat, b *Batch, lo int) float64

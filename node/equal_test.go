@@ -26,9 +26,14 @@ var synchronous = map[string]func(p any){
 	"gossip-sgd":     func(any) {},
 	"gossip-average": func(any) {},
 	"query":          func(any) {},
-	"local":          func(any) {},
-	"km":             func(any) {},
-	"sgp":            func(any) {},
+	"newton": func(p any) {
+		if p, ok := p.(*algo.NewtonParams); ok {
+			p.Steps = 2
+		}
+	},
+	"local": func(any) {},
+	"km":    func(any) {},
+	"sgp":   func(any) {},
 }
 
 // waking lists the algorithms whose agents wake by their own clocks and broadcast; here
@@ -83,7 +88,7 @@ func TestNodesEqualTheSimulator(t *testing.T) {
 			nodetest.Equal(t, nodetest.Options{Factory: factory(t, name), Push: name == "sgp"}, openMemory)
 		})
 	}
-	for _, name := range []string{"dsgd", "dsgt", "dinno", "gossip-sgd", "gossip-average"} {
+	for _, name := range []string{"dsgd", "dsgt", "dinno", "gossip-sgd", "gossip-average", "newton"} {
 		t.Run(name+" with shared noise", func(t *testing.T) {
 			nodetest.Equal(t, nodetest.Options{Factory: factory(t, name), Shared: true}, openMemory)
 		})

@@ -42,11 +42,12 @@ func (n *Node) step(r *RoundReport, always bool) error {
 			return nil
 		}
 		n.asked = true
-		n.in.Kind, n.in.Answer, n.in.Inbox = agent.Answer, n.answer, nil
+		answer := n.out.Query.Room(n.answer, len(n.answer))
+		n.in.Kind, n.in.Answer, n.in.Inbox = agent.Answer, answer, nil
 		err := privacy.ErrExhausted
 		if always || !n.check.Exhausted {
 			began := time.Now()
-			err = n.cfg.Gate.Answer(n.out.Query, n.answer)
+			err = n.cfg.Gate.Answer(n.out.Query, answer)
 			if p, ok := n.cfg.Gate.(interface{ Padded() bool }); ok && p.Padded() {
 				n.meter.step.since(began)
 			}

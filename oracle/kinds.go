@@ -88,6 +88,8 @@ var Kinds = map[string]Kind{
 	OwnerGradName:        {New: newOwnerGradient, Batches: FullBatch, Owner: true, Exact: true},
 	ValueName:            {New: newValue, Batches: Mean, Owner: true, Record: true},
 	StatisticName:        {New: newStatistic, Batches: Sum, Record: true, Person: true, Exact: true},
+	MomentsName:          {New: newMoments, Batches: Sum, Record: true, Person: true, Exact: true},
+	GradientSumName:      {New: newGradientSum, Batches: Sum, Record: true, Person: true, Exact: true},
 	KMName:               {New: newKM, Record: true},
 	StatefulResidualName: {New: newStatefulResidual, Record: true, Private: true},
 }

@@ -19,7 +19,7 @@ const StatisticName = "statistic"
 // query's point is. The records are the values of a public map of what the owner has
 // (package query); each is scaled to L2 norm at most Clip. Where the unit is a person,
 // what is summed is for each person the mean of its first MaxRows records, so that
-// persons are counted, not rows. The sum is exact, in integers of privacy.GridStep: one
+// persons are counted, not rows. The sum is exact, in integers of a step: one
 // record or person that is blanked out, put in or taken out moves it by at most Clip, one
 // that changes by at most twice that. An owner without records has the sum 0.
 type Statistic struct {
@@ -31,6 +31,7 @@ type Statistic struct {
 	Dim       int     // of a record
 
 	people people
+	made   made
 }
 
 // Validate names the first field that cannot be used. It reads no records.
@@ -52,20 +53,28 @@ func (o *Statistic) Validate() error {
 }
 
 // Describe states the release.
-func (o *Statistic) Describe(*agent.Query) (account.Release, error) {
+func (o *Statistic) Describe(q *agent.Query) (account.Release, error) {
 	if err := o.Validate(); err != nil {
 		return account.Release{}, err
 	}
-	part := account.Part{Name: StatisticName, Clip: o.ClipNorm, Shift: shift(o.Adjacency), Norm: account.L2,
-		Dim: o.Dim}
-	return fullBatch(StatisticName, o.Adjacency, o.Unit, part, 1), nil
+	name := o.made.called()
+	part := account.Part{Name: name, Clip: o.clip(q), Shift: shift(o.Adjacency), Norm: account.L2, Dim: o.Dim}
+	return fullBatch(name, o.Adjacency, o.Unit, part, 1), nil
+}
+
+// clip is the norm of what one record adds: a query's own where rows are made.
+func (o *Statistic) clip(q *agent.Query) float64 {
+	if o.made.row == nil || math.IsInf(o.ClipNorm, 1) {
+		return o.ClipNorm
+	}
+	return clipNorm(q, o.ClipNorm)
 }
 
 // Evaluate writes the sum: in integers, or in double precision where nothing is clipped.
 func (o *Statistic) Evaluate(dst *privacy.Value, q *agent.Query, sample *rng.Stream) {
 	if math.IsInf(o.ClipNorm, 1) {
 		wide := dst.Widen(o.Dim)
-		o.each(func(x []float64) {
+		o.each(q, func(x []float64) {
 			if norm(x) <= math.MaxFloat64 {
 				for c, v := range x {
 					wide[c] += v
@@ -77,9 +86,21 @@ func (o *Statistic) Evaluate(dst *privacy.Value, q *agent.Query, sample *rng.Str
 	if cap(dst.Grid) < o.Dim {
 		dst.Grid = make([]int64, o.Dim)
 	}
-	dst.Grid, dst.Step = dst.Grid[:o.Dim], privacy.GridStep(o.ClipNorm)
+	dst.Grid, dst.Step = dst.Grid[:o.Dim], o.step(q)
 	clear(dst.Grid)
-	o.EvaluateGrid(dst.Grid, q, sample)
+	o.add(dst.Grid, q, dst.Step)
+}
+
+// step is that of the sum for normal noise. Where the clip may be any number, it is a
+// power of two as the steps of the noise are, at most privacy.GridStep: what is released
+// is then whole steps of the noise.
+func (o *Statistic) step(q *agent.Query) float64 {
+	step := privacy.GridStep(o.clip(q))
+	if o.made.row == nil {
+		return step
+	}
+	_, exponent := math.Frexp(step)
+	return math.Ldexp(1, exponent-1)
 }
 
 // statisticShrink is taken off the clip: norms are summed, and products formed, in double
@@ -88,9 +109,14 @@ const statisticShrink = 0x1p-40
 
 // EvaluateGrid implements privacy.GridOracle. A record or person whose numbers are not
 // finite adds nothing.
-func (o *Statistic) EvaluateGrid(dst []int64, _ *agent.Query, _ *rng.Stream) {
-	step, limit := privacy.GridStep(o.ClipNorm), o.ClipNorm*(1-statisticShrink)
-	o.each(func(x []float64) {
+func (o *Statistic) EvaluateGrid(dst []int64, q *agent.Query, _ *rng.Stream) {
+	o.add(dst, q, privacy.GridStep(o.clip(q)))
+}
+
+// add adds the records' integers of step.
+func (o *Statistic) add(dst []int64, q *agent.Query, step float64) {
+	limit := o.clip(q) * (1 - statisticShrink)
+	o.each(q, func(x []float64) {
 		n, f := norm(x), 1.
 		switch {
 		case !(n <= math.MaxFloat64):
@@ -106,11 +132,18 @@ func (o *Statistic) EvaluateGrid(dst []int64, _ *agent.Query, _ *rng.Stream) {
 
 // each hands out what each record adds, or each person the mean of its records. x is
 // valid until the next one.
-func (o *Statistic) each(f func(x []float64)) {
-	x := make([]float64, o.Dim)
+func (o *Statistic) each(q *agent.Query, f func(x []float64)) {
+	x, made := make([]float64, o.Dim), make([]float64, o.Dim)
 	one := func(rows []int32) {
 		clear(x)
 		for _, r := range rows {
+			if o.made.row != nil {
+				o.made.row(made, r, q, o.clip(q))
+				for c, v := range made {
+					x[c] += v
+				}
+				continue
+			}
 			for c, v := range o.Records.Data.X.Row(int(r)) {
 				x[c] += float64(v)
 			}

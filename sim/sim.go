@@ -221,8 +221,9 @@ func (w *worker) stepUntilDone(a *Agent, stats *Stats) error {
 		if w.out.Query == nil {
 			break
 		}
-		w.in.Kind, w.in.Answer, w.in.Inbox, w.in.Returned = agent.Answer, w.answer, nil, nil
-		switch err := a.Gate.Answer(w.out.Query, w.answer); {
+		answer := w.out.Query.Room(w.answer, len(w.answer))
+		w.in.Kind, w.in.Answer, w.in.Inbox, w.in.Returned = agent.Answer, answer, nil, nil
+		switch err := a.Gate.Answer(w.out.Query, answer); {
 		case errors.Is(err, privacy.ErrExhausted):
 			w.in.Kind, w.in.Answer = agent.Exhausted, nil
 			stats.Exhausted++

@@ -121,7 +121,8 @@ func build(t *testing.T, o Options, rounds uint64) *world {
 		faults:   rng.Public(1, "agenttest"),
 	}
 	// ring of five: (1+2cos 144°)/3
-	env := agent.Env{Agents: o.Agents, Rounds: rounds, Graph: agent.Graph{LambdaMin: -.21}}
+	env := agent.Env{Agents: o.Agents, Rounds: rounds, Graph: agent.Graph{LambdaMin: -.21},
+		Table: agent.Table{Outputs: 1, Norm: 1, Slope: 1, Curvature: 1}}
 	w.make(t, o.Factory, env)
 	return w
 }
@@ -190,8 +191,7 @@ func (w *world) step(t *testing.T, i int, kind agent.Kind, inbox []agent.Message
 		q := out.Query
 		var answer tensor.Vec
 		if q != nil {
-			answer = make(tensor.Vec, dim)
-			answer.Scale((1+.2*float64(i))*unit(q.Oracle), q.At)
+			answer = reply(q, 1+.2*float64(i))
 		}
 		if w.scribble {
 			scribble(&in)
@@ -204,6 +204,20 @@ func (w *world) step(t *testing.T, i int, kind agent.Kind, inbox []agent.Message
 			in.Kind, in.Answer = agent.Exhausted, nil
 		}
 	}
+}
+
+// reply is the gradient of c |θ|²/2, or to a longer query its Hessian: the upper triangle
+// by row, with √2 times what is beside the diagonal.
+func reply(q *agent.Query, c float64) tensor.Vec {
+	answer := q.Room(nil, dim)
+	if len(answer) == dim {
+		answer.Scale(c*unit(q.Oracle), q.At)
+		return answer
+	}
+	for at, k := 0, dim; k > 0; at, k = at+k, k-1 {
+		answer[at] = float32(c)
+	}
+	return answer
 }
 
 // unit is what an oracle answers where the gradient is 1: those of algorithm km with a

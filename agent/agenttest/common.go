@@ -96,7 +96,7 @@ func common(t *testing.T, build func(t *testing.T, steps uint64) runtime) {
 	})
 	t.Run("foreign kind", func(t *testing.T) {
 		var out agent.Output
-		err := build(t, 1).all().algs[0].Step(&agent.Input{Kind: 0}, &out)
+		err := build(t, 60).all().algs[0].Step(&agent.Input{Kind: 0}, &out)
 		if !errors.Is(err, agent.ErrKind) {
 			t.Errorf("the zero kind gave %v, want agent.ErrKind", err)
 		}

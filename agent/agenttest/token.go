@@ -62,7 +62,8 @@ type walker struct {
 func buildTokens(t *testing.T, o TokenOptions, steps uint64) *walkers {
 	t.Helper()
 	w := new(walkers)
-	init := w.make(t, o.Factory, agent.Env{Agents: o.Agents, Rounds: steps, Tokens: len(w.tokens)})
+	init := w.make(t, o.Factory, agent.Env{Agents: o.Agents, Rounds: steps,
+		Turns: agent.Turns{Tokens: len(w.tokens)}})
 	for i := range w.algs {
 		w.visit(t, i, agent.Input{Kind: agent.Start})
 	}

@@ -66,6 +66,7 @@ var audited = map[string]func() (*experiment.Experiment, error){
 	"gossip-average": fileRun("average.toml", experimenttest.Average),
 	"value a record": fileRun("average.toml", experimenttest.Average, "privacy.unit=record"),
 	"walk":           fileRun("walk.toml", experimenttest.Walk),
+	"newton":         fileRun("newton.toml", experimenttest.Newton),
 	"query":          fileRun("questions.toml", experimenttest.Questions),
 	"exact answers": fileRun("questions.toml", experimenttest.Questions, "privacy.noise=exact",
 		"privacy.adjacency=replace-one"),

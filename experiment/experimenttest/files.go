@@ -173,6 +173,32 @@ noise_multiplier = 2.0
 target_delta = 1e-3
 `
 
+// Newton is a regression of few rounds.
+const Newton = `
+name = "newton"
+
+[topology]
+agents = 4
+graph = "complete"
+
+[data]
+dataset = "logistic-regression"
+agents = 4
+records = 20
+dim = 3
+partition = "natural"
+
+[model]
+name = "logistic"
+
+[algorithm]
+name = "newton"
+
+[privacy]
+target_epsilon = 3
+target_delta = 1e-3
+`
+
 // Walk is models that walk.
 const Walk = `name = "walk"
 seed = 3

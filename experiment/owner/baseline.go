@@ -33,6 +33,8 @@ var baselines = map[string]func(o alone) (tensor.Vec, error){
 	"value":         alone.mean,
 	oracle.KMName:   func(o alone) (tensor.Vec, error) { return o.train(o.iteration) },
 	oracle.FullName: alone.fit,
+	// the run's own steps, with no clip
+	oracle.MomentsName: func(o alone) (tensor.Vec, error) { return o.train(o.table) },
 }
 
 // LocalBaseline trains a model on the owner's own records, without noise and with the
@@ -64,7 +66,7 @@ type baseline struct {
 	algorithm string
 	params    func(params any) // changes them
 	public    oracle.Public
-	query     *agent.Query
+	queries   []*agent.Query
 }
 
 // train makes the owner's model step by step.
@@ -75,12 +77,12 @@ func (o alone) train(by func(b *baseline)) (tensor.Vec, error) {
 		return nil, err
 	}
 	env := o.e.Env(0)
-	env.Self, env.Agents, env.Graph.LambdaMin = 0, 1, 1
+	env.Self, env.Agents, env.Graph, env.Table.Noise = 0, 1, agent.Graph{LambdaMin: 1}, 0
 	a, err := factory(env)
 	if err != nil {
 		return nil, err
 	}
-	in, out, answer := agent.Input{}, agent.Output{}, make(tensor.Vec, o.e.Task.Model.Dim())
+	in, out := agent.Input{}, agent.Output{}
 	view := &agent.View{SelfWeight: 1}
 	for k := range steps {
 		in = agent.Input{Kind: agent.Round, Round: k, View: view}
@@ -92,6 +94,7 @@ func (o alone) train(by func(b *baseline)) (tensor.Vec, error) {
 			if out.Query == nil {
 				break
 			}
+			answer := out.Query.Room(nil, o.e.Task.Model.Dim())
 			if err := gate.Answer(out.Query, answer); err != nil {
 				return nil, err
 			}
@@ -102,7 +105,7 @@ func (o alone) train(by func(b *baseline)) (tensor.Vec, error) {
 }
 
 // gradients is plain gradient steps.
-func (o alone) gradients(b *baseline) { b.algorithm, b.query = "local", &agent.Query{Oracle: "grad"} }
+func (o alone) gradients(b *baseline) { b.algorithm, b.queries = "local", []*agent.Query{{Oracle: "grad"}} }
 
 // iteration is the residuals of a fixed-point iteration, which are then not bounded and
 // of which all records are seen: without the others it is the owner's own.
@@ -117,7 +120,15 @@ func (o alone) iteration(b *baseline) {
 	b.public.ExpectedBatchSize = float64(max(1, len(o.e.Task.Parts[0])))
 	q := o.plan().Asks[0].Query
 	q.Oracle, q.Operator.Bound = oracle.KMName, math.Inf(1)
-	b.query = &q
+	b.queries = []*agent.Query{&q}
+}
+
+// table is the steps of a model that is linear in its parameters.
+func (o alone) table(b *baseline) {
+	b.algorithm, b.public.ClipNorm = o.e.File.Algorithm.Name, math.Inf(1)
+	for k := range o.plan().Asks {
+		b.queries = append(b.queries, &o.plan().Asks[k].Query)
+	}
 }
 
 // task makes the algorithm and the gate, without noise.
@@ -137,25 +148,29 @@ func (o alone) task(batch float64, by func(b *baseline)) (agent.Factory, *privac
 	if err != nil {
 		return nil, nil, f.At("algorithm", err)
 	}
-	gate, err := o.sealedGate(&b.public, b.query)
+	gate, err := o.sealedGate(&b.public, b.queries...)
 	return factory, gate, err
 }
 
-// sealedGate answers q about the owner's records without noise: nothing of it leaves.
-func (o alone) sealedGate(public *oracle.Public, q *agent.Query) (*privacy.Gate, error) {
-	bound, err := oracle.New(public, q)
-	if err == nil {
-		err = bound.Bind(o.ownRecords(), oracle.NewSplitPool(1))
-	}
-	if err != nil {
-		return nil, err
+// sealedGate answers queries about the owner's records without noise: nothing of it
+// leaves.
+func (o alone) sealedGate(public *oracle.Public, queries ...*agent.Query) (*privacy.Gate, error) {
+	oracles := map[string]privacy.Oracle{}
+	for _, q := range queries {
+		bound, err := oracle.New(public, q)
+		if err == nil {
+			err = bound.Bind(o.ownRecords(), oracle.NewSplitPool(1))
+		}
+		if err != nil {
+			return nil, err
+		}
+		oracles[q.Oracle] = bound
 	}
 	m, err := privacy.NewMechanism("sealed", 0)
 	if err != nil {
 		return nil, err
 	}
-	return privacy.Open(ledger.NewMemory(nil), m, map[string]privacy.Oracle{q.Oracle: bound},
-		privacy.SimulatedKeys(o.e.File.Run.Seed), 0), nil
+	return privacy.Open(ledger.NewMemory(nil), m, oracles, privacy.SimulatedKeys(o.e.File.Run.Seed), 0), nil
 }
 
 // mean is that of the owner's records, as they are.

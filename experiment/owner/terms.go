@@ -31,7 +31,7 @@ type Protocol struct {
 	Push      bool          // messages carry the mass of push-sum, which must not get lost
 	BF16      bool          // messages have bfloat16 values
 	Dim       int
-	Extra     int // values of an answer behind the Dim of the model: 1 for a noisy count, else 0
+	Extra     int // values of the longest answer behind the Dim of the model
 }
 
 // Queries say what is asked of the data, and with what noise it is answered.
@@ -84,7 +84,7 @@ func (o *Owner) Terms() (Terms, error) {
 			Push:      f.Has(algo.Mass),
 			BF16:      f.Algorithm.Short(),
 			Dim:       o.e.Task.Model.Dim(),
-			Extra:     f.Privacy.Extra(),
+			Extra:     p.Extra(),
 		},
 		Queries: Queries{
 			Records:          p.Public.Records,

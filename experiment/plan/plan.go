@@ -82,6 +82,22 @@ func (a *Agent) Release(k int) (account.Release, error) {
 	return oracle.Describe(&a.Public, &q)
 }
 
+// Extra is the number of values that the agent's longest answer has behind those of the
+// model: a noisy count, or moments of records.
+func (a *Agent) Extra() int {
+	most := 0
+	for k := range a.Asks {
+		n := -a.Public.Model.Dim()
+		if r, err := a.Release(k); err == nil {
+			for _, p := range r.Parts {
+				n += p.Dim
+			}
+		}
+		most = max(most, n)
+	}
+	return most
+}
+
 // Movement is the largest sensitivity of the agent's answers over their clips, with what
 // rounding adds.
 func (a *Agent) Movement() (float64, error) {

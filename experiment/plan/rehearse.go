@@ -23,7 +23,7 @@ type Life struct {
 // only. An algorithm with a fixed number of updates spreads its budget over all of them,
 // however often it wakes.
 func Rehearse(f agent.Factory, env agent.Env, life Life) ([]Ask, error) {
-	env.Dim, env.Init = 1, tensor.Vec{0}
+	env.Dim, env.Init, env.Table.Outputs = 1, tensor.Vec{0}, 1
 	alg, err := f(env)
 	if err != nil {
 		return nil, err
@@ -60,7 +60,8 @@ func (r *rehearsal) step(in agent.Input) error {
 		if !r.life.Free[r.out.Query.Oracle] {
 			r.add(r.out.Query)
 		}
-		in = agent.Input{Kind: agent.Answer, Round: in.Round, View: r.life.View, Answer: tensor.Vec{0}}
+		in = agent.Input{Kind: agent.Answer, Round: in.Round, View: r.life.View,
+			Answer: r.out.Query.Room(nil, 1)}
 	}
 }
 
@@ -81,7 +82,7 @@ func (r *rehearsal) add(q *agent.Query) {
 		}
 	}
 	kept := *q
-	kept.At = nil
+	kept.At, kept.Values = nil, 0
 	r.asks = append(r.asks, Ask{Query: kept, Times: 1})
 }
 

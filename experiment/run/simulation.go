@@ -160,7 +160,7 @@ func NewRuntime(e *experiment.Experiment, agents []sim.Agent, seed uint64, worke
 	s, err := sim.New(sim.Config{
 		Agents:      agents,
 		Schedule:    e.Graphs.Schedule,
-		Dim:         e.Task.Model.Dim() + f.Privacy.Extra(),
+		Dim:         e.Task.Model.Dim() + e.Plans[0].Extra(),
 		Pacing:      f.Pacing,
 		Steps:       f.Steps,
 		Workers:     workers,

@@ -39,7 +39,8 @@ func (w *World) seeded(i int, l ledger.Ledger, o records, own *oracle.StatefulRe
 	m privacy.Mechanism) *privacy.Gate {
 	g := privacy.NewSimulatedGate(l, m,
 		map[string]privacy.Oracle{"grad": o, "grad-full": o, "user-grad": o, "fit": o, "km": o, "value": o,
-			"statistic": o, oracle.StatefulResidualName: own}, 77, agent.ID(i))
+			"statistic": o, "moments": o, "gradient-sum": o,
+			oracle.StatefulResidualName: own}, 77, agent.ID(i))
 	g.NoiseOnly("zero", "user-grad")
 	return g
 }
@@ -114,7 +115,8 @@ func (r records) clip(q *agent.Query) float64 {
 
 // Describe implements privacy.Oracle.
 func (r records) Describe(q *agent.Query) (account.Release, error) {
-	parts := []account.Part{{Name: "gradient", Clip: Clip, Shift: 1, Norm: account.L2, Dim: Dim}}
+	parts := []account.Part{{Name: "gradient", Clip: Clip, Shift: 1, Norm: account.L2,
+		Dim: max(Dim, q.Values)}}
 	if r.count {
 		parts = append(parts, account.Part{Name: countPart, Clip: .5, Shift: 1, Norm: account.L2, Dim: 1})
 	}

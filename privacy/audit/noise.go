@@ -90,7 +90,7 @@ func (t *Target) answers(ctx context.Context, w Hypothesis, p *probe, seed uint6
 			reopened = k
 		}
 		party.Gate.Begin(uint64(k), nil)
-		a := make(tensor.Vec, t.Dim)
+		a := p.query.Room(nil, t.Dim)
 		if err := party.Gate.Answer(&p.query, a); err != nil {
 			return nil, 0, err
 		}

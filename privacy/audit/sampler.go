@@ -7,7 +7,6 @@ import (
 
 	"sotto/agent"
 	"sotto/privacy/account"
-	"sotto/tensor"
 )
 
 // Sampler tests who falls into a batch: every record with the claimed rate, pairs as the
@@ -32,7 +31,7 @@ func (t *Target) Sampler(ctx context.Context, o Options) (*Report, error) {
 		if err != nil {
 			return nil, err
 		}
-		answer := make(tensor.Vec, t.Dim)
+		answer := p.query.Room(nil, t.Dim)
 		for round := range o.Observations {
 			if err := ctx.Err(); err != nil {
 				return nil, err

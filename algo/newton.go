@@ -1,0 +1,330 @@
+package algo
+
+import (
+	"fmt"
+	"math"
+
+	"sotto/agent"
+	"sotto/config"
+	"sotto/tensor"
+)
+
+var _ agent.Algorithm = (*Newton)(nil)
+
+// NewtonParams are the parameters of Newton. No default needs to be tuned to the data.
+type NewtonParams struct {
+	Recursion     // of the rounds of averaging; default chebyshev, plain where no spectrum is known
+	Steps     int `toml:"steps"` // T, 1 to 1000; default 8; none where the loss is a square
+	// Ridge is λ over the spectral norm of the moments' noise; above 0, default 0.5.
+	Ridge float64 `toml:"ridge"`
+	// MomentsNoise is the noise of the moments over that of a gradient, each over its
+	// clip; above 0, default 1.
+	MomentsNoise float64 `toml:"moments_noise"`
+	// GradientClip is the clip of gradients over the longest that there can be, above 0
+	// and at most 1; default 0.5, which the gradients of records on the right side of a
+	// logistic regression do not reach.
+	GradientClip float64 `toml:"gradient_clip"`
+	// TargetBound is what the targets of least squares are cut to, on either side of 0;
+	// above 0, default 1.
+	TargetBound float64 `toml:"target_bound"`
+}
+
+// Newton fits a model that is linear in its parameters by one private second-moment
+// matrix and few private gradients (after Böhning, Lindsay 1988, whose bound of the
+// Hessian is c Σ x xᵀ; the noise and the averages are ours). An agent asks once for its
+// "moments", the sum of x xᵀ, and then T times for its "gradient-sum" at θ. Each answer
+// is averaged over all agents by m rounds of Recursion, and
+//
+//	H = max(c M̄, λ I),  λ = Ridge c sqrt(2P s²),  θ <- θ - H^-1 ḡ
+//
+// M̄ and ḡ are the averages, P the rows of M̄, c the loss's largest curvature, and s² the
+// variance of the noise in a value of M̄, which is public and averaged with it: sqrt(2P
+// s²) is the spectral norm that such noise has. The maximum is that of eigenvalues, and
+// λ at least 1e-5 c tr M̄/P. Where the loss is a square, the moments are those of (x, y),
+// and θ = H^-1 b̄ ends the run (after Wang 2018): one release.
+//
+// A run has m(T+1)+1 rounds; in those beyond, models are averaged. m is what the rounds
+// allow, and a run is refused whose m leaves agents apart. Messages are the averages, to
+// all neighbors, all of one length: P(P+1)/2+2 values, or those of the model and one. The
+// last one is the number of the average: messages of another are not mixed. Exhausted:
+// the agent counts as one without records.
+type Newton struct {
+	p      NewtonParams
+	table  agent.Table
+	agents int
+	mixing uint64 // m
+	theta  tensor.Vec
+	average
+	solver
+	mix mixer
+}
+
+// average is the average in progress.
+type average struct {
+	asked    uint64 // answers so far
+	over     bool   // all are taken: models are averaged
+	averaged uint64 // rounds of averaging since the last one
+	omega    float64
+	y        tensor.Vec // with room for every answer, and behind it the tag
+	previous tensor.Vec
+	next     tensor.Vec
+}
+
+// NewNewton decodes NewtonParams and returns their factory.
+func NewNewton(decode func(any) error) (agent.Factory, error) {
+	p := NewtonParams{Recursion: Recursion{Acceleration: "chebyshev"}, Steps: 8, Ridge: .5, MomentsNoise: 1,
+		GradientClip: .5, TargetBound: 1}
+	if err := decode(&p); err != nil {
+		return nil, err
+	}
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	return func(env agent.Env) (agent.Algorithm, error) {
+		a := &Newton{p: p, table: env.Table, agents: env.Agents, mix: mixer{self: env.Self}}
+		if k := a.table.Outputs; k < 1 || env.Dim%k != 0 {
+			return nil, config.Bad("name", "newton",
+				"another algorithm: the outputs of the model are not linear in its parameters")
+		}
+		a.table.Target *= p.TargetBound
+		if err := a.pace(env); err != nil {
+			return nil, err
+		}
+		a.theta = make(tensor.Vec, env.Dim)
+		copy(a.theta, env.Init)
+		a.moments = make(tensor.Vec, a.numbers()+1)
+		n := max(len(a.moments), env.Dim) + 1
+		a.y, a.previous, a.next = make(tensor.Vec, n), make(tensor.Vec, n), make(tensor.Vec, n)
+		return a, nil
+	}, nil
+}
+
+func (p *NewtonParams) check() error {
+	switch {
+	case p.Steps < 1 || p.Steps > 1000:
+		return config.Bad("steps", p.Steps, "1 to 1000")
+	case !positive(p.Ridge):
+		return config.Bad("ridge", p.Ridge, "above 0 and finite")
+	case !positive(p.MomentsNoise):
+		return config.Bad("moments_noise", p.MomentsNoise, "above 0 and finite")
+	case !(p.GradientClip > 0 && p.GradientClip <= 1):
+		return config.Bad("gradient_clip", p.GradientClip, "above 0 and at most 1")
+	case !positive(p.TargetBound):
+		return config.Bad("target_bound", p.TargetBound, "above 0 and finite")
+	}
+	return p.Recursion.check()
+}
+
+// pace finds m.
+func (a *Newton) pace(env agent.Env) error {
+	known := env.Graph.SLEM < 1 || a.p.Rho > 0
+	if !known && a.p.Acceleration == "chebyshev" {
+		a.p.Acceleration = "plain"
+	}
+	if err := a.p.fill(env); err != nil {
+		return err
+	}
+	need := uint64(1)
+	if rate := max(env.Graph.SLEM, a.p.Rho); known {
+		need = a.p.until(rate, min(.01, .1/math.Sqrt(float64(env.Agents))))
+	}
+	if a.mixing = (max(1, env.Rounds) - 1) / a.queries(); a.mixing < need {
+		return config.Bad("steps", a.p.Steps, fmt.Sprintf("fewer, or rounds = %d: on this graph averages "+
+			"of %d answers need %d rounds each", need*a.queries()+1, a.queries(), need))
+	}
+	return nil
+}
+
+// until is the number of rounds after which what agents differ by along an eigenvector of
+// W with the given eigenvalue is at most the tolerance of what it was.
+func (r *Recursion) until(eigenvalue, tolerance float64) uint64 {
+	omega, y, previous := 0., 1., 0.
+	for k := uint64(0); k < 1<<20; k++ {
+		if math.Abs(y) <= tolerance {
+			return max(1, k)
+		}
+		first, own, back := r.at(k, omega)
+		y, previous = (first*eigenvalue+own)*y-back*previous, y
+		omega = first
+	}
+	return 1 << 20
+}
+
+// square reports whether one release solves all.
+func (a *Newton) square() bool { return a.table.Target > 0 }
+
+// queries is the number of answers that a run has.
+func (a *Newton) queries() uint64 {
+	if a.square() {
+		return 1
+	}
+	return uint64(a.p.Steps) + 1
+}
+
+// rows is P, and order that of the matrix of moments.
+func (a *Newton) rows() int { return len(a.theta) / a.table.Outputs }
+
+func (a *Newton) order() int {
+	if a.square() {
+		return a.rows() + 1
+	}
+	return a.rows()
+}
+
+// numbers is how many moments there are.
+func (a *Newton) numbers() int { return a.order() * (a.order() + 1) / 2 }
+
+// Step implements one round as the type's comment states it.
+func (a *Newton) Step(in *agent.Input, out *agent.Output) error {
+	switch in.Kind {
+	case agent.Start:
+	case agent.Round:
+		if a.mixed(in) {
+			a.ask(out)
+			return nil
+		}
+	case agent.Answer, agent.Exhausted:
+		a.begin(in.Answer)
+	case agent.Stop:
+		return nil
+	default:
+		return fmt.Errorf("newton: %w: %v", agent.ErrKind, in.Kind)
+	}
+	out.Broadcast(a.y)
+	return nil
+}
+
+// mixed averages once, goes on where an average is done, and reports whether an answer is
+// due.
+func (a *Newton) mixed(in *agent.Input) bool {
+	if a.asked == 0 {
+		return true
+	}
+	view, inbox := a.present(in)
+	first, own, back := 1., 0., 0.
+	if !a.over {
+		first, own, back = a.p.at(a.averaged, a.omega)
+	}
+	a.mix.recur(a.next, view, a.y, inbox, first, own, back, a.previous)
+	a.omega = first
+	a.averaged++
+	a.previous, a.y, a.next = a.y, a.next, a.previous
+	switch {
+	case a.over:
+		copy(a.theta, a.y)
+	case a.averaged < a.mixing:
+	default:
+		a.take()
+		if a.asked < a.queries() {
+			return true
+		}
+		a.over = true
+		a.average.begin(a.theta)
+	}
+	a.y[len(a.y)-1] = a.tag()
+	return false
+}
+
+// ask asks for the moments, or for the next gradient.
+func (a *Newton) ask(out *agent.Output) {
+	t := &a.table
+	if a.asked > 0 {
+		out.Ask("gradient-sum", a.theta)
+		out.Query.Clip = a.p.GradientClip * t.Slope * t.Norm
+		out.Query.Values = len(a.theta)
+		return
+	}
+	out.Ask("moments", a.theta)
+	out.Query.Clip, out.Query.Values = t.Norm*t.Norm+t.Target*t.Target, a.numbers()
+	out.Query.Operator.Bound = t.Target
+	if a.p.MomentsNoise != 1 {
+		out.Query.Noise = a.p.MomentsNoise
+	}
+}
+
+// present leaves out messages of another average: their weight is the agent's own then.
+func (a *Newton) present(in *agent.Input) (*agent.View, []agent.Message) {
+	is := func(m *agent.Message) bool { return m.Body[len(m.Body)-1] == a.tag() }
+	for k := range in.Inbox {
+		if is(&in.Inbox[k]) {
+			continue
+		}
+		view := *in.View
+		var inbox []agent.Message
+		for _, m := range in.Inbox {
+			if is(&m) {
+				inbox = append(inbox, m)
+			} else {
+				view.SelfWeight += view.Weight(m.From)
+			}
+		}
+		return &view, inbox
+	}
+	return in.View, in.Inbox
+}
+
+// begin starts the average of an answer, or of nothing.
+func (a *Newton) begin(answer tensor.Vec) {
+	a.asked++
+	a.average.begin(answer)
+	if answer != nil && a.asked == 1 {
+		s := a.table.Noise * a.p.MomentsNoise * (a.table.Norm*a.table.Norm + a.table.Target*a.table.Target)
+		a.y[a.numbers()] = float32(s * s)
+	}
+	a.y[len(a.y)-1] = a.tag()
+}
+
+// begin starts the average of v.
+func (a *average) begin(v tensor.Vec) {
+	a.averaged, a.omega = 0, 0
+	a.y.Zero()
+	a.previous.Zero()
+	copy(a.y, v)
+}
+
+// tag numbers the average in progress.
+func (a *average) tag() float32 {
+	if a.over {
+		return float32(a.asked + 1)
+	}
+	return float32(a.asked)
+}
+
+// take goes on from an average.
+func (a *Newton) take() {
+	if a.asked == 1 {
+		copy(a.moments, a.y)
+		a.invert()
+	}
+	if a.asked > 1 || a.square() {
+		a.newtonStep()
+	}
+}
+
+// Params returns θ.
+func (a *Newton) Params() tensor.Vec { return a.theta }
+
+const newtonTag = "newton/1"
+
+// AppendState writes the averages, the moments and θ.
+func (a *Newton) AppendState(b []byte) []byte {
+	return appendState(b, newtonTag, len(a.theta), a.parts)
+}
+
+// LoadState reads AppendState's bytes.
+func (a *Newton) LoadState(b []byte) error {
+	err := loadState(b, newtonTag, len(a.theta), a.parts)
+	if err == nil && a.ready {
+		a.invert()
+	}
+	return err
+}
+
+func (a *Newton) parts(s *state) {
+	s.uint(&a.asked)
+	s.bool(&a.over)
+	s.uint(&a.averaged)
+	s.float(&a.omega)
+	s.bool(&a.ready)
+	s.vecs(a.theta, a.y, a.previous, a.moments)
+}
