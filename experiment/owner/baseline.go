@@ -105,7 +105,9 @@ func (o alone) train(by func(b *baseline)) (tensor.Vec, error) {
 }
 
 // gradients is plain gradient steps.
-func (o alone) gradients(b *baseline) { b.algorithm, b.queries = "local", []*agent.Query{{Oracle: "grad"}} }
+func (o alone) gradients(b *baseline) {
+	b.algorithm, b.queries = "local", []*agent.Query{{Oracle: "grad"}}
+}
 
 // iteration is the residuals of a fixed-point iteration, which are then not bounded and
 // of which all records are seen: without the others it is the owner's own.
