@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // File is one file of a published data set.
@@ -24,6 +25,16 @@ type File struct {
 	// Member is the file's name inside the .tar.gz that URLs name; "" where URLs name the
 	// file itself.
 	Member string
+}
+
+// Files are those of all published data sets.
+func Files() []File { return slices.Clone(files) }
+
+// Check compares a published file below dir with its size and SHA-256: nil, or an error
+// that wraps [ErrMissing] or [ErrAltered].
+func Check(dir string, f File) error {
+	_, err := (&store{dir: dir}).read(f.Path)
+	return err
 }
 
 const (

@@ -46,8 +46,8 @@ var formats = map[string]func(decode func(any) error) (*Format, error){
 // OfUsers says whether the records of the data set called name come from files of the
 // user's, so that figures of them may be private: all others are published or generated.
 func OfUsers(name string) bool {
-	i := slices.IndexFunc(entries, func(e Entry) bool { return e.Name == name })
-	return i < 0 || entries[i].Terms == "yours"
+	_, known := Datasets[name]
+	return !known || slices.Contains([]string{"csv", "libsvm", "table"}, name)
 }
 
 // FormatOf returns the format of the data set called name, with the parameters of the run

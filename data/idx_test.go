@@ -157,16 +157,17 @@ func TestAlteredByOneByte(t *testing.T) {
 		nil {
 		t.Fatal(err)
 	}
-	for _, s := range data.Verify(copied) {
+	for _, f := range data.Files() {
+		err := data.Check(copied, f)
 		switch {
-		case s.Path != "mnist/train-labels-idx1-ubyte.gz":
-			if !errors.Is(s.Err, data.ErrMissing) {
-				t.Errorf("%s: %v, want it missing", s.Path, s.Err)
+		case f.Path != "mnist/train-labels-idx1-ubyte.gz":
+			if !errors.Is(err, data.ErrMissing) {
+				t.Errorf("%s: %v, want it missing", f.Path, err)
 			}
-		case !errors.Is(s.Err, data.ErrAltered),
-			!strings.Contains(s.Err.Error(),
+		case !errors.Is(err, data.ErrAltered),
+			!strings.Contains(err.Error(),
 				"3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c"):
-			t.Errorf("%s: %v, want it altered", s.Path, s.Err)
+			t.Errorf("%s: %v, want it altered", f.Path, err)
 		}
 	}
 }

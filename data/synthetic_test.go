@@ -161,42 +161,6 @@ func TestGeneratorsRefuse(t *testing.T) {
 	}
 }
 
-func TestListMatchesDatasets(t *testing.T) {
-	list := data.List()
-	for _, e := range list {
-		if _, ok := data.Datasets[e.Name]; !ok || e.Records == "" || e.Shape == "" || e.Task == "" ||
-			e.Terms == "" {
-			t.Errorf("entry %+v", e)
-		}
-		if want := len(e.Files) > 0 && e.Name != "cifar-100"; e.Fetchable != want {
-			t.Errorf("%s: fetchable %v", e.Name, e.Fetchable)
-		}
-		if e.Present(t.TempDir()) != (len(e.Files) == 0) {
-			t.Errorf("%s: present in an empty folder is %v", e.Name, e.Present(t.TempDir()))
-		}
-	}
-	if len(list) != len(data.Datasets) || !slices.IsSortedFunc(list, func(a, b data.Entry) int {
-		return slices.Compare([]string{a.Name}, []string{b.Name})
-	}) {
-		t.Errorf("%d entries for %d data sets, or not sorted", len(list), len(data.Datasets))
-	}
-}
-
-func TestVerifyRealFiles(t *testing.T) {
-	absent := 0
-	for _, s := range data.Verify(dataDir(t, "all files")) {
-		if s.Err != nil {
-			absent++
-			t.Log(s.Err)
-		}
-	}
-	// CIFAR-10's batches 2 to 5 are published but large; everything else must be there
-	// and intact.
-	if absent > 4 {
-		t.Errorf("%d files are missing or altered", absent)
-	}
-}
-
 // The loss of "quadratics" is Σ h_r/2 (θ_r - b_r)² at every agent, h in geometric
 // progression, and on the test records that above the minimum of the mean over agents.
 func TestQuadratics(t *testing.T) {

@@ -12,7 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"sotto/cmd/sotto/cli"
+	"sotto/cmd/sotto/schemas"
 	"sotto/data"
+	"sotto/data/catalog"
 	"sotto/data/fetch"
 	"sotto/data/schema"
 	"sotto/data/summary"
@@ -22,7 +24,7 @@ func newData() *cobra.Command {
 	return cli.Group("data",
 		"List, fetch, verify, inspect and partition data sets; agree on what a record is",
 		newDataList(), newDataFetch(), newDataVerify(), newDataInspect(), newDataPartition(),
-		newDataSchema())
+		schemas.New())
 }
 
 func newDataList() *cobra.Command {
@@ -36,11 +38,11 @@ func newDataList() *cobra.Command {
 				return err
 			}
 			if output.JSON() {
-				return json.NewEncoder(cmd.OutOrStdout()).Encode(data.List())
+				return json.NewEncoder(cmd.OutOrStdout()).Encode(catalog.List())
 			}
 			t := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 4, 2, ' ', 0)
 			fmt.Fprintln(t, "name\trecords\tshape\ttask\tterms")
-			for _, e := range data.List() {
+			for _, e := range catalog.List() {
 				fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", e.Name, e.Records, e.Shape, e.Task, e.Terms)
 			}
 			return t.Flush()
@@ -98,7 +100,7 @@ func verify(dir string, named []string) ([]fileLine, error) {
 		lines []fileLine
 		first error
 	)
-	for _, s := range data.Verify(dir) {
+	for _, s := range catalog.Verify(dir) {
 		if len(named) > 0 && !slices.Contains(named, s.Dataset) {
 			continue
 		}

@@ -13,7 +13,7 @@ import (
 
 	"sotto/bench"
 	"sotto/cmd/sotto/cli"
-	"sotto/data"
+	"sotto/data/catalog"
 	"sotto/experiment/attack"
 	"sotto/internal/keep"
 	"sotto/privacy/audit"
@@ -95,7 +95,7 @@ func dataRows(dir string, row func(what, format string, args ...any)) {
 	type count struct{ good, bad, all int }
 	sets := map[string]*count{}
 	var order []string
-	for _, s := range data.Verify(dir) {
+	for _, s := range catalog.Verify(dir) {
 		c := sets[s.Dataset]
 		if c == nil {
 			c = &count{}

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sotto/cmd/sotto/cli"
+	"sotto/cmd/sotto/schemas"
 	"sotto/experiment/owner"
 	"sotto/experiment/rundir"
 	"sotto/node"
@@ -117,7 +118,7 @@ policy.toml --state state --check
 // dataFlags add the flags that name an owner's file and say how it is written.
 func dataFlags(c *cobra.Command, f *owner.Files) {
 	c.Flags().StringVar(&f.Data.Path, "data", "", "the owner's records")
-	readingFlags(c, &f.Data.Reading)
+	schemas.ReadingFlags(c, &f.Data.Reading)
 }
 
 func (f *nodeFlags) validate() error {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sotto/cmd/sotto/cli"
+	"sotto/cmd/sotto/schemas"
 	"sotto/data/schema"
 	"sotto/experiment/trained"
 )
@@ -26,7 +27,7 @@ type modelFlags struct {
 func (f *modelFlags) register(c *cobra.Command, file string) {
 	c.Flags().StringVar(&f.agent, "agent", "mean", "an agent's number, or mean")
 	c.Flags().StringVar(&f.data, "data", "", file)
-	readingFlags(c, &f.how)
+	schemas.ReadingFlags(c, &f.how)
 }
 
 func newPredict() *cobra.Command {

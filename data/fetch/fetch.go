@@ -18,6 +18,7 @@ import (
 
 	"sotto/config"
 	"sotto/data"
+	"sotto/data/catalog"
 )
 
 // maxArchive bounds the download of an archive and, times four, what it unpacks to.
@@ -41,7 +42,7 @@ type Options struct {
 // is a *config.Error.
 func Fetch(ctx context.Context, name, dir string, o Options) error {
 	var can []string
-	for _, e := range data.List() {
+	for _, e := range catalog.List() {
 		if e.Fetchable {
 			can = append(can, e.Name)
 		}

@@ -21,6 +21,7 @@ import (
 
 	"sotto/config"
 	"sotto/data"
+	"sotto/data/catalog"
 )
 
 func hexSum(b []byte) string {
@@ -402,7 +403,7 @@ func TestFetchPublished(t *testing.T) {
 		t.Skip("SOTTO_DATA not set: needs heart-disease, breast-cancer")
 	}
 	content := map[string][]byte{}
-	for _, e := range data.List() {
+	for _, e := range catalog.List() {
 		if e.Name != "heart-disease" && e.Name != "breast-cancer" {
 			continue
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"sotto/data"
+	"sotto/data/catalog"
 	"sotto/experiment/runfile"
 	"sotto/experiment/trained"
 	"sotto/privacy/account"
@@ -190,7 +190,7 @@ func weights() []string { return append(keysOf(topology.Weights), "column") }
 
 func datasets() []string {
 	var names []string
-	for _, e := range data.List() {
+	for _, e := range catalog.List() {
 		names = append(names, e.Name)
 	}
 	return tidy(names)

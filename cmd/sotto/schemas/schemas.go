@@ -1,4 +1,5 @@
-package main
+// Package schemas is "sotto data schema": owners agree on what a record is.
+package schemas
 
 import (
 	"encoding/json"
@@ -15,13 +16,14 @@ import (
 	"sotto/node/roster"
 )
 
-func newDataSchema() *cobra.Command {
+// New makes "sotto data schema".
+func New() *cobra.Command {
 	return cli.Group("schema", "Agree on what a record is: columns, kinds, public bounds, missing cells",
 		newSchemaDraft(), newSchemaCheck(), newSchemaShow(), newSchemaDiff())
 }
 
-// readingFlags add the flags that say how an owner's file is written.
-func readingFlags(c *cobra.Command, how *schema.Reading) {
+// ReadingFlags add the flags that say how an owner's file is written.
+func ReadingFlags(c *cobra.Command, how *schema.Reading) {
 	c.Flags().StringVar(&how.Delimiter, "delimiter", "", "comma, semicolon, tab or pipe; default: found")
 	c.Flags().StringVar(&how.Encoding, "encoding", "",
 		"utf-8, latin-1, windows-1252 or utf-16; default: found")
@@ -72,7 +74,7 @@ other owners, and write confirmed = true: records are refused until then.`),
 			return f.Close()
 		},
 	}
-	readingFlags(c, &how)
+	ReadingFlags(c, &how)
 	c.Flags().StringVar(&target, "target", "", "column to predict; default: the last one")
 	c.Flags().StringVar(&out, "out", "", "new file for the draft; default: standard output")
 	return c
@@ -117,13 +119,13 @@ row.`),
 			return err
 		},
 	}
-	readingFlags(c, &how)
+	ReadingFlags(c, &how)
 	output.Register(c)
 	return c
 }
 
 func writeCounts(cmd *cobra.Command, s *schema.Schema, n *schema.Counts) error {
-	line, flush := rows(cmd.OutOrStdout())
+	line, flush := cli.Output("text").Rows(cmd.OutOrStdout())
 	line("for the owner alone", "exact figures of records")
 	line("read as", "%s", n.Layout.Text())
 	line("rows", "%d: %d kept, %d dropped, %d refused", n.Rows, n.Kept, n.Dropped, n.Refused)
@@ -178,7 +180,7 @@ difference, as it is in the first file
 			if err := writeDiff(cmd, &output, args, both, diff); err != nil || diff == "" {
 				return err
 			}
-			return codeError{fmt.Errorf("%s and %s differ", args[0], args[1]), exitFailed}
+			return fmt.Errorf("%s and %s differ", args[0], args[1])
 		},
 	}
 	output.Register(c)
@@ -195,7 +197,7 @@ func writeDiff(cmd *cobra.Command, output *cli.Output, paths []string, both [2]*
 		return json.NewEncoder(cmd.OutOrStdout()).Encode(map[string]any{"digests": digests,
 			"first_difference": diff})
 	}
-	line, flush := rows(cmd.OutOrStdout())
+	line, flush := cli.Output("text").Rows(cmd.OutOrStdout())
 	for i, path := range paths {
 		line(path, "%s", digests[i])
 	}
@@ -244,7 +246,7 @@ func newSchemaShow() *cobra.Command {
 			if output.JSON() {
 				return json.NewEncoder(cmd.OutOrStdout()).Encode(v)
 			}
-			line, flush := rows(cmd.OutOrStdout())
+			line, flush := cli.Output("text").Rows(cmd.OutOrStdout())
 			if v.Name != "" {
 				line("name", "%s", v.Name)
 			}

@@ -1,8 +1,68 @@
-package data
+// Package catalog lists the data sets that the program knows, with their files.
+package catalog
 
-import "slices"
+import (
+	"cmp"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
 
-// entries describes the members of Datasets; a test keeps both in step.
+	"sotto/data"
+)
+
+// FileStatus is the result of checking one published file: Err is nil, or wraps
+// [data.ErrMissing] or [data.ErrAltered].
+type FileStatus struct {
+	data.File
+	Err error
+}
+
+// State is "ok", "missing" or "altered".
+func (s FileStatus) State() string {
+	switch {
+	case s.Err == nil:
+		return "ok"
+	case errors.Is(s.Err, data.ErrMissing):
+		return "missing"
+	}
+	return "altered"
+}
+
+// Verify compares every published file below dir with its size and SHA-256.
+func Verify(dir string) []FileStatus {
+	var all []FileStatus
+	for _, f := range data.Files() {
+		all = append(all, FileStatus{f, data.Check(dir, f)})
+	}
+	return all
+}
+
+// Entry describes one data set for `sotto data list`.
+type Entry struct {
+	Name    string      `json:"name"`
+	Records string      `json:"records"` // training and test records
+	Shape   string      `json:"shape"`
+	Task    string      `json:"task"`
+	Terms   string      `json:"terms"` // licence or conditions, as commonly stated
+	Files   []data.File `json:"files,omitempty"`
+	// Fetchable says that Fetch can download the data set.
+	Fetchable bool `json:"fetchable"`
+}
+
+// Present reports whether all files of the data set exist below dir with the published
+// sizes; it does not read them. Generators are always present.
+func (e Entry) Present(dir string) bool {
+	for _, f := range e.Files {
+		info, err := os.Stat(filepath.Join(dir, filepath.FromSlash(f.Path)))
+		if errors.Is(err, os.ErrNotExist) || err == nil && info.Size() != f.Bytes {
+			return false
+		}
+	}
+	return true
+}
+
+// entries describes the members of data.Datasets; a test keeps both in step.
 var entries = []Entry{
 	{Name: "mnist", Records: "60,000 + 10,000", Shape: "28 x 28 x 1", Task: "10 digits",
 		Terms: "CC BY-SA 3.0 (LeCun, Cortes)"},
@@ -51,20 +111,15 @@ func List() []Entry {
 	list := slices.Clone(entries)
 	for i := range list {
 		e := &list[i]
-		for _, f := range files {
+		for _, f := range data.Files() {
 			if f.Dataset == e.Name || f.Dataset == fileOwners[e.Name] {
 				e.Files = append(e.Files, f)
 			}
 		}
-		e.Fetchable = len(e.Files) > 0 && !slices.ContainsFunc(e.Files, func(f File) bool {
+		e.Fetchable = len(e.Files) > 0 && !slices.ContainsFunc(e.Files, func(f data.File) bool {
 			return len(f.URLs) == 0
 		})
 	}
-	slices.SortFunc(list, func(a, b Entry) int {
-		if a.Name < b.Name {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(list, func(a, b Entry) int { return cmp.Compare(a.Name, b.Name) })
 	return list
 }
