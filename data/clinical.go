@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"sotto/config"
 )
@@ -192,6 +193,20 @@ type ParkinsonsParams struct {
 	// so that the test is about people never seen; "records" holds out recordings of
 	// every person.
 	Holdout string `toml:"holdout"`
+	// UnitColumn is "subject#" where persons are what is protected; "": every record is
+	// its own person.
+	UnitColumn string `toml:"unit_column,omitempty"`
+}
+
+// GoString is what digests cover. Without persons it is what it was before there were
+// any.
+func (p ParkinsonsParams) GoString() string {
+	type plain ParkinsonsParams
+	s := "data.ParkinsonsParams" + strings.TrimPrefix(fmt.Sprintf("%#v", plain(p)), "data.plain")
+	if p.UnitColumn == "" {
+		s = strings.TrimSuffix(s, `, UnitColumn:""}`) + "}"
+	}
+	return s
 }
 
 // updrsMax are the largest scores of the rating scale: targets are divided by them under
@@ -213,7 +228,7 @@ var voiceFeatures = []feature{
 // Ramig 2009): 5,875 voice recordings of 42 people, 19 features, a regression on a
 // clinical score. The group is the person, who is also the unit of privacy to choose.
 func parkinsons(decode func(any) error, src Source) (*Split, error) {
-	p := ParkinsonsParams{tableDefaults(), "motor_UPDRS", "people"}
+	p := ParkinsonsParams{TableParams: tableDefaults(), Target: "motor_UPDRS", Holdout: "people"}
 	if err := decode(&p); err != nil {
 		return nil, err
 	}
@@ -225,6 +240,9 @@ func parkinsons(decode func(any) error, src Source) (*Split, error) {
 	}
 	if p.Holdout != "people" && p.Holdout != "records" {
 		return nil, config.Bad("holdout", p.Holdout, "people, records")
+	}
+	if p.UnitColumn != "" && p.UnitColumn != personColumn {
+		return nil, config.Bad("unit_column", p.UnitColumn, personColumn)
 	}
 	st := &store{dir: src.Dir, any: p.AllowAltered}
 	t, err := st.table("parkinsons-telemonitoring/parkinsons_updrs.data", CSVOptions{Header: true})
@@ -243,7 +261,23 @@ func parkinsons(decode func(any) error, src Source) (*Split, error) {
 	if err != nil {
 		return nil, err
 	}
+	if p.UnitColumn != "" {
+		split.Train.groupsAreUnits()
+		split.Test.groupsAreUnits()
+	}
 	return split.seal(p, src.Seed, st.sums), nil
+}
+
+// personColumn names the person of a recording.
+const personColumn = "subject#"
+
+// groupsAreUnits makes the person of each record that of its group.
+func (d *Dataset) groupsAreUnits() {
+	ids := make([]string, d.Len())
+	for i, g := range d.Groups {
+		ids[i] = d.GroupNames[g]
+	}
+	d.SetUnits(ids)
 }
 
 func recordings(t *Table, p ParkinsonsParams) (*Dataset, error) {
@@ -256,7 +290,7 @@ func recordings(t *Table, p ParkinsonsParams) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	person, err := t.Column("subject#")
+	person, err := t.Column(personColumn)
 	if err != nil {
 		return nil, err
 	}
@@ -269,7 +303,7 @@ func recordings(t *Table, p ParkinsonsParams) (*Dataset, error) {
 	for _, row := range keep {
 		subject := person.Numbers[row]
 		if subject != float64(int32(subject)) || subject < 1 || subject > 42 {
-			return nil, t.bad(row, "subject#", fmt.Sprint(subject), "1 to 42")
+			return nil, t.bad(row, personColumn, fmt.Sprint(subject), "1 to 42")
 		}
 		d.Groups = append(d.Groups, int32(subject)-1)
 		d.Targets = append(d.Targets, float32(score.Numbers[row]/unit))

@@ -25,10 +25,15 @@ type Partitioner func(decode func(any) error, ds *Dataset, agents int, seed uint
 var Partitions = map[string]Partitioner{
 	"a":         overlap,
 	"by-class":  byClass,
+	"by-value":  byValue,
 	"dirichlet": dirichlet,
 	"iid":       iid,
 	"natural":   natural,
 }
+
+// ByGroups says that the partition called name gives agents the groups of the data set,
+// so that the group of a record says whose it is.
+func ByGroups(name string) bool { return name == "natural" }
 
 const maxAgents = 1 << 24
 
@@ -224,11 +229,7 @@ func iid(decode func(any) error, ds *Dataset, agents int, seed uint64) ([][]int3
 	for i, r := range source(seed).Perm(n) {
 		rows[i] = int32(r)
 	}
-	parts := make([][]int32, agents)
-	for i := range parts {
-		parts[i] = rows[i*n/agents : (i+1)*n/agents : (i+1)*n/agents]
-	}
-	return nonEmpty(parts, p.AllowEmpty)
+	return nonEmpty(lots(rows, agents), p.AllowEmpty)
 }
 
 // groupCount is the number of groups, those without records included.

@@ -53,6 +53,7 @@ func TestPartitionsCover(t *testing.T) {
 		for name, p := range map[string]string{
 			"a":         fmt.Sprintf("t = %.2f", share),
 			"by-class":  fmt.Sprintf("classes = %d", k),
+			"by-value":  "columns = [1]",
 			"dirichlet": "beta = 0.5\nmin_records = 0",
 			"iid":       "",
 			"natural":   "merge_groups = true",
@@ -81,6 +82,27 @@ func TestPartitionsCover(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Records are sorted by the first column, those of equal values by the second one, and
+// cut into lots that are equal within one; columns that are not there are refused.
+func TestByValue(t *testing.T) {
+	d := &data.Dataset{X: tensor.NewMat(7, 2)}
+	for i, row := range [][2]float32{{2, 1}, {1, 9}, {2, 0}, {0, 5}, {1, 8}, {3, 3}, {0, 4}} {
+		copy(d.X.Row(i), row[:])
+	}
+	got := split(t, "by-value", d, 3, "columns = [1, 2]")
+	want := [][]int32{{3, 6}, {1, 4}, {0, 2, 5}}
+	if !slices.EqualFunc(got, want, slices.Equal[[]int32]) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	for _, text := range []string{"", "columns = []", "columns = [0]", "columns = [3]"} {
+		if _, err := data.Partition("by-value", d, 3, 1, params(text)); err == nil {
+			t.Errorf("%q is not refused", text)
+		} else {
+			wantBad(t, text, err, "columns")
+		}
+	}
 }
 
 // a_ij of A(t) for t = .25 and ten agents.

@@ -181,10 +181,31 @@ func TestParkinsons(t *testing.T) {
 	if r := summary.Of(records.Train).Targets; r.Min < 7 || r.Max > 54.993 {
 		t.Errorf("total_UPDRS %+v, want 7 to 54.992", r)
 	}
-	_, err := data.Load("parkinsons", dir, 1, params("target = 'age'"))
+	// persons that are protected: those of the groups, in both parts
+	units := load(t, "parkinsons", dir, "unit_column = 'subject#'")
+	n := units.Train.UnitCount(everyRow(units.Train))
+	if n != 32 || units.Train.Digest == people.Train.Digest {
+		t.Errorf("%d persons, want 32, with a digest of their own", n)
+	}
+	for i, g := range units.Test.Groups {
+		if units.Test.Units[i] != units.Test.Units[slices.Index(units.Test.Groups, g)] {
+			t.Fatalf("record %d is another person's than its group", i)
+		}
+	}
+	_, err := data.Load("parkinsons", dir, 1, params("unit_column = 'age'"))
+	wantBad(t, "unit_column", err, "unit_column")
+	_, err = data.Load("parkinsons", dir, 1, params("target = 'age'"))
 	wantBad(t, "target", err, "target")
 	_, err = data.Load("parkinsons", dir, 1, params("holdout = 'rows'"))
 	wantBad(t, "holdout", err, "holdout")
+}
+
+func everyRow(d *data.Dataset) []int32 {
+	rows := make([]int32, d.Len())
+	for i := range rows {
+		rows[i] = int32(i)
+	}
+	return rows
 }
 
 func TestCIFAR10(t *testing.T) {

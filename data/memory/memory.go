@@ -35,6 +35,9 @@ type Table struct {
 	// partition natural; none: nobody knows whose the records are.
 	Owners []string
 	Owner  []int
+	// Norm is a public bound of the L2 norm of a record's features, which clips follow
+	// from; records that are longer are scaled to it. 0: none is known.
+	Norm float64
 }
 
 // Split is the data set of records for training and for tests, which have the same
@@ -53,6 +56,9 @@ func Split(train, test *Table) (*data.Split, error) {
 			return nil, err
 		}
 		*part.to = d
+	}
+	if a, b := train.Norm, test.Norm; a != b {
+		return nil, config.Bad("test.Norm", b, fmt.Sprintf("%v, as in train", a))
 	}
 	if a, b := s.Train.X.Cols, s.Test.X.Cols; a != b {
 		return nil, config.Bad("test.X", fmt.Sprintf("%d features", b), fmt.Sprintf("%d, as in train", a))
@@ -82,7 +88,7 @@ func Check(s *data.Split) error {
 		return config.Bad("records", "none", "what memory.Split returns")
 	}
 	for part, d := range map[string]*data.Dataset{"train": s.Train, "test": s.Test} {
-		if d.Name != Name || d.Units != nil || d.RowNorm != 0 || d.Digest != digest(part, d) {
+		if d.Name != Name || d.Units != nil || d.Digest != digest(part, d) {
 			return config.Bad("records", "a digest that is not that of the records",
 				"what memory.Split returns, unchanged")
 		}
@@ -98,8 +104,9 @@ func (t *Table) dataset(part string) (*data.Dataset, error) {
 	d := &data.Dataset{Name: Name, X: tensor.NewMat(n, width), Shape: [3]int{1, 1, width},
 		Classes: len(t.Classes), ClassNames: slices.Clone(t.Classes)}
 	for i, row := range t.X {
+		scale := t.scale(row)
 		for c, x := range row {
-			d.X.Row(i)[c] = float32(x)
+			d.X.Row(i)[c] = float32(scale * x)
 		}
 		if d.Classes > 0 {
 			d.Labels = append(d.Labels, int32(t.Labels[i]))
@@ -110,7 +117,7 @@ func (t *Table) dataset(part string) (*data.Dataset, error) {
 			d.Groups = append(d.Groups, int32(t.Owner[i]))
 		}
 	}
-	d.GroupNames = slices.Clone(t.Owners)
+	d.GroupNames, d.RowNorm = slices.Clone(t.Owners), t.Norm
 	for k, name := range t.Columns {
 		d.Variables = append(d.Variables, schema.Variable{Name: name, At: k, Missing: -1})
 	}
@@ -123,6 +130,18 @@ func (t *Table) dataset(part string) (*data.Dataset, error) {
 	}
 	d.Digest = digest(part, d)
 	return d, nil
+}
+
+// scale makes a row no longer than Norm, by a little more than rounding to float32 takes.
+func (t *Table) scale(row []float64) float64 {
+	square := 0.
+	for _, x := range row {
+		square += x * x
+	}
+	if n := math.Sqrt(square); t.Norm > 0 && n*(1+1e-6) > t.Norm {
+		return t.Norm / n * (1 - 1e-6)
+	}
+	return 1
 }
 
 func (t *Table) check(part string) error {
@@ -145,6 +164,8 @@ func (t *Table) checkNames(part string) error {
 	case len(t.Columns) > 0 && len(t.Columns) != len(t.X[0]):
 		return bad("Columns", fmt.Sprint(len(t.Columns)),
 			fmt.Sprintf("%d, one for each feature", len(t.X[0])))
+	case !(t.Norm >= 0) || math.IsInf(t.Norm, 1):
+		return bad("Norm", fmt.Sprint(t.Norm), "0, or a finite bound above 0")
 	case len(t.Classes) == 1 || len(t.Classes) > 0 && len(t.Targets) > 0:
 		return bad("Classes", fmt.Sprintf("%q", t.Classes),
 			"at least two, with Labels; or none, with Targets")
@@ -218,6 +239,9 @@ func digest(part string, d *data.Dataset) string {
 		columns[i] = d.Variables[i].Name
 	}
 	fmt.Fprintf(h, "%s %s %q %q %q %v\n", Name, part, columns, d.ClassNames, d.GroupNames, d.Shape)
+	if d.RowNorm > 0 {
+		fmt.Fprintf(h, "norm %v\n", d.RowNorm)
+	}
 	for i := range d.Len() {
 		binary.Write(h, binary.LittleEndian, []float32(d.X.Row(i)))
 	}

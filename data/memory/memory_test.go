@@ -42,8 +42,32 @@ func TestSplit(t *testing.T) {
 	}
 }
 
+// With a bound no record is longer than it, and shorter ones stay; the bound is part of
+// the digest.
+func TestNorm(t *testing.T) {
+	long := table()
+	long.X[1], long.Norm = []float64{3, 4}, 1
+	s, err := memory.Split(long, long)
+	if err != nil || memory.Check(s) != nil {
+		t.Fatal(err)
+	}
+	d := s.Train
+	if n := math.Hypot(float64(d.X.Row(1)[0]),
+		float64(d.X.Row(1)[1])); n > 1 || n < 1-1e-5 || d.RowNorm != 1 {
+		t.Errorf("a record of norm %v, bound %v", n, d.RowNorm)
+	}
+	if d.X.Row(0)[1] != .5 {
+		t.Errorf("a short record became %v", d.X.Row(0))
+	}
+	long.Norm = 2
+	if again, err := memory.Split(long, long); err != nil || again.Train.Digest == d.Digest {
+		t.Errorf("another bound has the digest of this one (%v)", err)
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	for key, edit := range map[string]func(*memory.Table){
+		"test.Norm":       func(t *memory.Table) { t.Norm = math.Inf(1) },
 		"test.X":          func(t *memory.Table) { t.X = nil },
 		"test.X[1]":       func(t *memory.Table) { t.X[1] = t.X[1][:1] },
 		"test.X[2]":       func(t *memory.Table) { t.X[2][0] = math.NaN() },
