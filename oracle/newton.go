@@ -89,6 +89,9 @@ func (n *newton) value(theta []float64, hessian bool) float64 {
 		}
 		if hessian && curvature > 0 {
 			for i, v := range x {
+				if v == 0 { // as most columns of categories are
+					continue
+				}
 				c, row := inv*curvature*v, n.hessian[i*d:i*d+i+1]
 				for j := range row {
 					row[j] += c * x[j]

@@ -84,31 +84,39 @@ type Model struct {
 	Losses [4]float64
 }
 
-// fewest records, or persons, are needed to tell models apart.
+// fewest records are needed to tell models apart.
 const fewest = 10
 
 // Fit makes an owner's model. Strengths and weights are those with the smallest loss on
 // records held out from the fits, by folds; of equal ones the first. The shared model
 // knows all of the owner's records, through noise, so that it is not held out from. An
-// owner with fewer than ten records or persons, or one class, keeps the shared model.
+// owner with fewer than ten records, or one class, keeps the shared model. Folds are of
+// persons where records have persons, as many as there are folds or fewer; of an owner
+// who is one person alone, of records.
 func Fit(o *Own, p Params) *Model {
 	p.Fill()
 	shared := slices.Clone(o.Shared)
 	m := &Model{Theta: shared, Candidates: [3]tensor.Vec{shared, shared, shared},
 		Weights: [3]float64{0, 1, 0}}
-	folds := o.folds(p.Folds)
+	folds := o.folds(&p.Folds)
 	if folds == nil {
 		return m
 	}
 	// outputs of each candidate and strength for each record, held out
 	alone, personal := make([][]float64, len(p.Strengths)), make([][]float64, len(p.Strengths))
 	zero := make(tensor.Vec, len(o.Shared))
-	for k, s := range p.Strengths {
+	for k := range p.Strengths {
 		alone[k], personal[k] = make([]float64, len(o.Rows)), make([]float64, len(o.Rows))
-		for f := range p.Folds {
-			in := o.in(folds, f)
-			o.predict(alone[k], folds, f, o.around(zero, s, in))
-			o.predict(personal[k], folds, f, o.around(o.Shared, s, in))
+	}
+	for f := range p.Folds {
+		in := o.in(folds, f)
+		fit := oracle.NewOwn(o.GLM, oracle.Records{Data: o.Data, Index: in}, len(o.Shared))
+		for k, s := range slices.Backward(p.Strengths) {
+			o.predict(alone[k], folds, f, fit.Around(zero, lambda(s, in), compared))
+		}
+		fit.Forget()
+		for k, s := range slices.Backward(p.Strengths) {
+			o.predict(personal[k], folds, f, fit.Around(o.Shared, lambda(s, in), compared))
 		}
 	}
 	everything := make([]float64, len(o.Rows))
@@ -151,11 +159,11 @@ func (o *Own) weigh(outputs [3][]float64) (best [3]float64, least float64) {
 	return best, least
 }
 
-// folds gives every record one, by person where records have persons; nil: too few
-// records, or all of one class.
-func (o *Own) folds(n int) []int {
+// folds gives every record one of n, which becomes the number of persons where those are
+// fewer; nil: too few records, or all of one class.
+func (o *Own) folds(n *int) []int {
 	unit := func(k int) int32 { return int32(k) }
-	if o.Data.Units != nil {
+	if o.Data.UnitCount(o.Rows) > 1 && o.Data.Units != nil {
 		unit = func(k int) int32 { return o.Data.Units[o.Rows[k]] }
 	}
 	var units []int32
@@ -169,16 +177,17 @@ func (o *Own) folds(n int) []int {
 			classes[o.Data.Labels[r]] = true
 		}
 	}
-	if len(units) < fewest || o.Data.Labels != nil && len(classes) < 2 {
+	if len(o.Rows) < fewest || o.Data.Labels != nil && len(classes) < 2 {
 		return nil
 	}
+	*n = min(*n, len(units))
 	r := rng.Public(o.Seed, "folds of an owner")
 	for k := len(units) - 1; k > 0; k-- {
 		j := int(r.Below(uint64(k + 1)))
 		units[k], units[j] = units[j], units[k]
 	}
 	for k, u := range units {
-		seen[u] = k % n
+		seen[u] = k % *n
 	}
 	all := make([]int, len(o.Rows))
 	for k := range all {
@@ -205,9 +214,16 @@ func (o *Own) in(folds []int, f int) []int32 {
 
 // around fits rows under a prior that counts as so many records.
 func (o *Own) around(prior tensor.Vec, strength float64, rows []int32) tensor.Vec {
-	return oracle.Around(o.GLM, oracle.Records{Data: o.Data, Index: rows}, prior,
-		strength/(2*float64(max(1, len(rows)))))
+	return oracle.Around(o.GLM, oracle.Records{Data: o.Data, Index: rows}, prior, lambda(strength, rows))
 }
+
+// lambda is the penalty of a prior that counts as so many records.
+func lambda(strength float64, rows []int32) float64 {
+	return strength / (2 * float64(max(1, len(rows))))
+}
+
+// compared is how exact fits are that are compared with each other.
+const compared = 1e-5
 
 // predict writes the outputs for the records of fold f.
 func (o *Own) predict(dst []float64, folds []int, f int, theta tensor.Vec) {

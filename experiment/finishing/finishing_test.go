@@ -2,6 +2,7 @@ package finishing_test
 
 import (
 	"math"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -163,16 +164,29 @@ func TestEdges(t *testing.T) {
 	for i := range one.Labels {
 		one.Labels[i] = 1
 	}
-	persons := draw(3, 40, []float64{1, 1})
-	for i := range 40 {
-		persons.Units = append(persons.Units, int32(i%9))
-	}
-	for name, d := range map[string]*data.Dataset{"nine records": few, "one class": one,
-		"nine persons": persons} {
+	for name, d := range map[string]*data.Dataset{"nine records": few, "one class": one} {
 		m := finishing.Fit(&finishing.Own{GLM: g, Shared: shared, Data: d, Rows: all(d)}, finishing.Params{})
 		if !slices.Equal(m.Theta, shared) || m.Weights != [3]float64{0, 1, 0} {
 			t.Errorf("%s: %+v", name, m)
 		}
+	}
+	// an owner who is one person has folds of records; of three persons those are the
+	// folds
+	person, plain := draw(3, 40, []float64{1, 1}), draw(3, 40, []float64{1, 1})
+	person.Units = make([]int32, 40)
+	fit := func(d *data.Dataset, folds int) *finishing.Model {
+		return finishing.Fit(&finishing.Own{GLM: g, Shared: shared, Data: d, Rows: all(d)},
+			finishing.Params{Folds: folds})
+	}
+	if !reflect.DeepEqual(fit(person, 5), fit(plain, 5)) {
+		t.Error("a person alone has other folds than its records")
+	}
+	three := draw(3, 40, []float64{1, 1})
+	for i := range 40 {
+		three.Units = append(three.Units, int32(i%3))
+	}
+	if !reflect.DeepEqual(fit(three, 5), fit(three, 3)) {
+		t.Error("three persons are dealt to five folds")
 	}
 	d := draw(4, 50, []float64{3, -1})
 	own := finishing.Own{GLM: g, Shared: shared, Data: d, Rows: all(d), Seed: 9}
