@@ -26,7 +26,6 @@ import (
 	"sotto/experiment/metric"
 	"sotto/experiment/plan"
 	"sotto/model"
-	"sotto/oracle"
 	"sotto/tensor"
 	"sotto/topology"
 )
@@ -296,67 +295,6 @@ func (g *Graphs) known() agent.Graph {
 		k.SLEM, k.Lambda2 = 1-g.Spectrum.AbsoluteGap, g.Spectrum.Lambda2
 	}
 	return k
-}
-
-// buildTests gives every agent its test records.
-func (e builder) buildTests() error {
-	test, n := e.Task.Split.Test, e.File.Topology.Agents
-	if e.File.Evaluate.On == "validation" {
-		test = e.Task.Validation
-	}
-	limit := test.Len()
-	if l := e.File.Evaluate.Limit; l > 0 {
-		limit = min(limit, l)
-	}
-	train := e.Task.Split.Train
-	if e.File.Evaluate.Figures && !metric.Figured(e.Task.Model, train.Classes, train.Targets) {
-		return e.File.At("evaluate", config.Bad("figures", true,
-			"false with model "+e.File.Model.Name+", which neither classifies nor predicts one target"))
-	}
-	if limit == 0 {
-		return e.File.At("data", config.Bad("dataset", e.File.Data.Dataset, "a data set with test records"))
-	}
-	e.Task.Tests = make([]*model.Batch, max(n, e.File.Token.Count))
-	e.Task.Tested = e.Honest()
-	all := e.Task.Tested
-	e.Task.Tested = make([]int, 0, len(all))
-	for _, k := range metric.Evenly(len(all), min(e.File.Evaluate.Agents, len(all))) {
-		e.Task.Tested = append(e.Task.Tested, all[k])
-	}
-	if e.File.Evaluate.On != "own" {
-		all := oracle.BatchOf(test)
-		all.X.Rows = limit
-		all.Labels, all.Targets = first(all.Labels, limit), first(all.Targets, limit)
-		for i := range e.Task.Tests {
-			e.Task.Tests[i] = all
-		}
-		return nil
-	}
-	if test.Groups == nil {
-		return e.File.At("evaluate",
-			config.Bad("on", "own", "all: this data set does not say whose its test records are"))
-	}
-	rows := make([][]int32, n)
-	for r, g := range test.Groups {
-		if i := int(g) % n; e.File.Evaluate.Limit == 0 || len(rows[i]) < e.File.Evaluate.Limit {
-			rows[i] = append(rows[i], int32(r))
-		}
-	}
-	for _, i := range e.Task.Tested {
-		if len(rows[i]) == 0 {
-			return e.File.At("evaluate",
-				config.Bad("on", "own", "all: agent "+agentNamed(e.Experiment, i)+" has no test records"))
-		}
-		e.Task.Tests[i] = oracle.BatchOf(test.Select(rows[i]))
-	}
-	return nil
-}
-
-func first[T any](s []T, n int) []T {
-	if s == nil {
-		return nil
-	}
-	return s[:n]
 }
 
 // Digest identifies the configuration: the SHA-256 of the effective run file.

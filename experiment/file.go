@@ -129,8 +129,9 @@ type ModelParams struct {
 
 type EvaluateParams struct {
 	Every uint64 `toml:"every"` // rounds between evaluations; 0 means ten evaluations
-	// "all": every agent on the whole test set; "own": on its own part; "validation": on
-	// all held-out records
+	// "all": every agent on the whole test set; "own": on its own part, or without one
+	// on those that validation holds out of its records; "validation": on all held-out
+	// records
 	On    string `toml:"on"`
 	Limit int    `toml:"limit,omitempty"`
 	// Validation is the share of every agent's records that is held out from training.

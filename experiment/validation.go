@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"sotto/config"
+	"sotto/data"
 	"sotto/experiment/metric"
 	"sotto/rng"
 	"sotto/sim"
@@ -60,6 +61,26 @@ func (e builder) holdOut() error {
 	sum := sha256.Sum256(fmt.Appendf(nil, "held out %s %v %d", train.Digest, share, e.File.Run.Seed))
 	e.Task.Validation.Digest = hex.EncodeToString(sum[:])
 	return nil
+}
+
+// ownTests are the records that each agent is tested on, as rows of a data set: the test
+// records of its group, or, of a partition that does not deal out groups, what
+// [evaluate] validation holds out of its own.
+func (e builder) ownTests(test *data.Dataset) (of *data.Dataset, rows [][]int32, err error) {
+	if e.Task.HeldOut != nil && !data.ByGroups(e.File.Data.Partition) {
+		return e.Task.Split.Train, e.Task.HeldOut, nil
+	}
+	if test.Groups == nil {
+		return nil, nil, e.File.At("evaluate", config.Bad("on", "own", "all, or own with validation, a "+
+			"share "+
+			"of every agent's records: this data set does not say whose its test records are"))
+	}
+	rows = make([][]int32, e.File.Topology.Agents)
+	for r, g := range test.Groups {
+		i := int(g) % len(rows)
+		rows[i] = append(rows[i], int32(r))
+	}
+	return test, rows, nil
 }
 
 // validateHeldOut checks the keys of [evaluate] that concern records held out from

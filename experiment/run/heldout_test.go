@@ -15,6 +15,22 @@ import (
 	"sotto/privacy/ledger"
 )
 
+// Where a data set does not say whose its test records are, every agent is tested on
+// those that are held out of its own; partition natural keeps the groups' test records.
+func TestOwnHeldOutRecords(t *testing.T) {
+	e := build(t, "evaluate.validation=0.3", "evaluate.on=own")
+	for i, rows := range e.Task.HeldOut {
+		if len(rows) == 0 || e.Task.Tests[i].Len() != len(rows) {
+			t.Fatalf("agent %d is tested on %d records, of %d held out", i, e.Task.Tests[i].Len(), len(rows))
+		}
+		for k, r := range rows {
+			if !slices.Equal(e.Task.Tests[i].X.Row(k), e.Task.Split.Train.X.Row(int(r))) {
+				t.Fatalf("agent %d: test record %d is none of its own", i, k)
+			}
+		}
+	}
+}
+
 // Held-out records are no training records and no test records; each record has a coin of
 // its own, of the stated bias: a binomial count, at a false-reject rate of 1e-6.
 func TestHeldOutRecordsAreDisjoint(t *testing.T) {
