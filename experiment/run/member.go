@@ -50,6 +50,10 @@ func (r *Training) Look() (accuracy *rundir.Stats, loss rundir.Stats, err error)
 	return ev.Accuracy, ev.Loss, nil
 }
 
+// OwnModels judges the models that the tested owners end with, as [personal] makes them
+// of those that r has; nil where the run makes none.
+func OwnModels(r *Training) (*rundir.Personal, error) { return personal(r) }
+
 // Save writes a checkpoint into dir.
 func (r *Training) Save(dir string) error {
 	r.dir = &rundir.Dir{Path: dir}

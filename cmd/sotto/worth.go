@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"sotto/cmd/sotto/cli"
+	"sotto/experiment/owner"
+	"sotto/experiment/worth"
+)
+
+// worthFlags are those of what joining would bring.
+type worthFlags struct {
+	ask      bool
+	agent    int
+	others   []int
+	epsilons []float64
+	worlds   int
+	workers  int
+}
+
+func (f *worthFlags) register(c *cobra.Command) {
+	fl := c.Flags()
+	fl.BoolVar(&f.ask, "worth", false,
+		"say what joining would bring, by simulations of the run on records that stand in for those of all "+
+			"members: of --data, or of one agent of a simulation; for the owner alone, nothing leaves")
+	fl.IntVar(&f.agent, "agent", 0, "with --worth of a simulation: the agent whose records are looked at")
+	fl.IntSliceVar(&f.others, "others", nil,
+		"with --worth: how many records each other member has; default: as many as there are, and where "+
+			"nobody knows as many as the owner")
+	fl.Float64SliceVar(&f.epsilons, "epsilons", []float64{.5, 1, 3, 8}, "with --worth: what is looked at")
+	fl.IntVar(&f.worlds, "worlds", 20, "with --worth: simulations of each kind, at least 2")
+	fl.IntVar(&f.workers, "workers", 0,
+		"with --worth: simulations beside each other; 0: one for each processor; what is said does not "+
+			"depend on it")
+}
+
+// simulatedWorth asks for an agent of a simulation.
+func (f *planFlags) simulatedWorth(cmd *cobra.Command, args []string) error {
+	e, err := build(args, f.set, f.dataDir)
+	if err != nil {
+		return err
+	}
+	parts := e.Task.Parts
+	if f.worth.agent < 0 || f.worth.agent >= len(parts) {
+		return cli.Usagef("--agent: found %d, allowed: 0 to %d", f.worth.agent, len(parts)-1)
+	}
+	own := parts[f.worth.agent]
+	others := f.worth.others
+	for k := range parts {
+		if k != f.worth.agent && len(f.worth.others) == 0 {
+			others = append(others, len(parts[k]))
+		}
+	}
+	return f.answer(cmd.Context(), cmd.OutOrStdout(), &worth.Question{File: e.File,
+		Records: e.Task.Split.Train.Select(own), Own: len(own), Others: others}, "")
+}
+
+// memberWorth asks for an owner's own data.
+func (f *planFlags) memberWorth(cmd *cobra.Command, m *owner.Membership) error {
+	file, records := owner.Everything(m.Owner)
+	q := &worth.Question{File: file, Records: records, Own: m.Terms.Records, Others: f.worth.others}
+	assumed := ""
+	if len(q.Others) == 0 {
+		for range m.Roster.Size - 1 {
+			q.Others = append(q.Others, q.Own)
+		}
+		assumed = "each other member is taken to have as many records as you; --others says how many"
+	}
+	return f.answer(cmd.Context(), cmd.OutOrStdout(), q, assumed)
+}
+
+func (f *planFlags) answer(ctx context.Context, w io.Writer, q *worth.Question, assumed string) error {
+	if n := q.File.Topology.Agents - 1; len(q.Others) != n {
+		return cli.Usagef("--others: found %d numbers, allowed: %d, one for each other member",
+			len(q.Others), n)
+	}
+	q.Epsilons, q.Worlds, q.Seed, q.Workers = f.worth.epsilons, f.worth.worlds, 1, f.worth.workers
+	a, err := worth.Ask(ctx, q)
+	if err != nil {
+		return err
+	}
+	if f.output.JSON() {
+		return json.NewEncoder(w).Encode(a)
+	}
+	row, flush := rows(w)
+	row("for you alone", "what joining would bring, by %d simulations of each kind on records that stand in "+
+		"for those of all members; nothing leaves", q.Worlds)
+	if assumed != "" {
+		row("others", "%s", assumed)
+	}
+	a.Say(row, q.Records.Len())
+	return flush()
+}

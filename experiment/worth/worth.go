@@ -1,0 +1,227 @@
+// Package worth says what joining a run would bring an owner before it joins: by
+// cross-validation on the owner's own records, and by simulations of the run on records
+// that stand in for those of all members. Everything it says follows from private
+// records and is for their owner alone: nothing of it may leave.
+//
+// A simulation is a world whose law the owner's records suggest. Features are drawn
+// from the owner's own with replacement; what is predicted follows the model that fits
+// them best (its prior by cross-validation), with the chance of a class that it states,
+// or with normal errors as large as its own on held-out records. In a world of members
+// that are alike all members have this law. In one of members that are not, each member
+// but the owner has parameters of its own: around the owner's, with a standard
+// deviation of half their root mean square. The owner too has records drawn anew, as
+// many as it has, and fresh ones for tests, so that what a world says of joining is a
+// difference between two models on the same records.
+package worth
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"sotto/config"
+	"sotto/data"
+	"sotto/experiment"
+	"sotto/internal/jsonfloat"
+	"sotto/internal/parallel"
+	"sotto/model"
+)
+
+// Question is what is asked.
+type Question struct {
+	File    *experiment.File // of the run that all have agreed on
+	Records *data.Dataset    // the owner's own, all of them
+	// Own is how many of them the owner would train on, Others how many each other member
+	// has: public counts, at least 1 each.
+	Own    int
+	Others []int
+	// Epsilons are those that are looked at, each above 0.
+	Epsilons []float64
+	// Worlds are drawn for each epsilon and law; at least 2.
+	Worlds int
+	Seed   uint64
+	// Workers run worlds beside each other; results do not depend on how many.
+	Workers int
+}
+
+// Range is a figure with an interval: of cross-validation at level .95, by resampling
+// of records; of worlds the mean, with a tenth of them below Low and a tenth above
+// High. What is not defined is not a number.
+type Range struct {
+	Value jsonfloat.Float `json:"value"`
+	Low   jsonfloat.Float `json:"low"`
+	High  jsonfloat.Float `json:"high"`
+	// Error is the standard error of Value over worlds.
+	Error jsonfloat.Float `json:"standard_error,omitempty"`
+}
+
+// Sign is 1 where Value is above 0 by more than twice its standard error, -1 where it is
+// below by as much, and else 0.
+func (r Range) Sign() int {
+	switch {
+	case r.Value > 2*r.Error:
+		return 1
+	case r.Value < -2*r.Error:
+		return -1
+	}
+	return 0
+}
+
+// Answer is what joining would bring.
+type Answer struct {
+	Figure string `json:"figure"` // auroc of two classes, r2 of a number: the larger the better
+	// Alone is the figure of models that the owner makes of its records alone, each on
+	// records that it has not seen.
+	Alone Range `json:"alone"`
+	// Curve is Alone of models made of fewer records, ascending.
+	Curve []Point `json:"curve"`
+	Lines []Line  `json:"epsilons"`
+}
+
+// Point is a figure of so many records.
+type Point struct {
+	Records int             `json:"records"`
+	Value   jsonfloat.Float `json:"value"`
+}
+
+// Line is one epsilon.
+type Line struct {
+	Epsilon float64 `json:"epsilon"`
+	// Alike and Unlike are what the owner's own model, at the end of the run, is better
+	// than the one that it would have alone, where the others are like the owner, or not.
+	Alike  Range `json:"alike"`
+	Unlike Range `json:"unlike"`
+	// Shared is what the shared model is better than the one alone, where all are alike.
+	Shared Range `json:"shared"`
+	// From is the smallest number of records of every other member, among some, from
+	// which on joining is worth it where all are alike: the mean over worlds is above 0
+	// by more than twice its standard error. 0: none of those looked at.
+	From int `json:"from_records,omitempty"`
+}
+
+// fewest records tell a law.
+const fewest = 20
+
+// Ask runs the worlds. Questions about models that are not linear, or of more than two
+// classes, and of too few records are refused.
+func Ask(ctx context.Context, q *Question) (*Answer, error) {
+	l, err := newLaw(q)
+	if err != nil {
+		return nil, err
+	}
+	a := &Answer{Figure: l.figure()}
+	if a.Alone, a.Curve, err = l.alone(); err != nil {
+		return nil, err
+	}
+	for _, epsilon := range q.Epsilons {
+		line := Line{Epsilon: epsilon}
+		alike, err := l.worlds(ctx, q.Others, epsilon, 0)
+		if err != nil {
+			return nil, err
+		}
+		unlike, err := l.worlds(ctx, q.Others, epsilon, .5)
+		if err != nil {
+			return nil, err
+		}
+		line.Alike, line.Unlike = spread(alike.own), spread(unlike.own)
+		line.Shared = spread(alike.shared)
+		if line.From, err = l.from(ctx, epsilon); err != nil {
+			return nil, err
+		}
+		a.Lines = append(a.Lines, line)
+	}
+	return a, nil
+}
+
+// newLaw checks the question and fits the owner's records.
+func newLaw(q *Question) (*law, error) {
+	switch {
+	case q.Own < fewest:
+		return nil, config.Bad("records", q.Own, fmt.Sprintf("at least %d: fewer tell no law", fewest))
+	case len(q.Others) < 1 || slices.Min(q.Others) < 1:
+		return nil, config.Bad("others", fmt.Sprint(q.Others), "at least one member with at least one record")
+	case q.Worlds < 2:
+		return nil, config.Bad("worlds", q.Worlds, "at least 2")
+	}
+	for _, e := range q.Epsilons {
+		if !(e > 0) || math.IsInf(e, 1) {
+			return nil, config.Bad("epsilon", e, "above 0 and finite")
+		}
+	}
+	d := q.Records
+	m, err := model.New(q.File.Model.Name, model.Shape{Height: d.Shape[0], Width: d.Shape[1],
+		Channels: d.Shape[2], Classes: d.Classes}, q.File.Section("model"))
+	if err != nil {
+		return nil, q.File.At("model", err)
+	}
+	glm, ok := model.Linear(m)
+	if !ok || d.Classes > 2 {
+		return nil, q.File.At("model", config.Bad("name", q.File.Model.Name,
+			"logistic, of two classes, least-squares or huber, to say what joining is worth"))
+	}
+	l := &law{Question: q, glm: glm, dim: m.Dim()}
+	return l, l.fit()
+}
+
+// drawn are the gains of one law's worlds.
+type drawn struct{ own, shared []float64 }
+
+// worlds are those of one law and epsilon; unlike says how far members are apart.
+func (l *law) worlds(ctx context.Context, others []int, epsilon, unlike float64) (drawn, error) {
+	out := drawn{make([]float64, l.Worlds), make([]float64, l.Worlds)}
+	err := parallel.With(l.Worlds, l.Workers, func(k int, _ *struct{}) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		var err error
+		out.own[k], out.shared[k], err = l.world(ctx, k, others, epsilon, unlike)
+		return err
+	})
+	out.own, out.shared = slices.DeleteFunc(out.own, math.IsNaN), slices.DeleteFunc(out.shared, math.IsNaN)
+	return out, err
+}
+
+// most is the largest number of records of each other member that is looked at.
+const most = 640
+
+// from looks for the records of each other member from which on joining is worth it.
+func (l *law) from(ctx context.Context, epsilon float64) (int, error) {
+	for n := 10; n <= most; n *= 2 {
+		others := make([]int, len(l.Others))
+		for k := range others {
+			others[k] = n
+		}
+		w, err := l.worlds(ctx, others, epsilon, 0)
+		if err != nil {
+			return 0, err
+		}
+		if spread(w.own).Sign() > 0 {
+			return n, nil
+		}
+	}
+	return 0, nil
+}
+
+// spread is the mean, with a tenth below and above.
+func spread(s []float64) Range {
+	if len(s) < 2 {
+		return Range{Value: nan, Low: nan, High: nan, Error: nan}
+	}
+	n, mean, square := float64(len(s)), 0., 0.
+	for _, x := range s {
+		mean += x / n
+	}
+	for _, x := range s {
+		square += (x - mean) * (x - mean)
+	}
+	slices.Sort(s)
+	at := func(p float64) jsonfloat.Float {
+		x := p * (n - 1)
+		k := min(int(x), len(s)-2)
+		return jsonfloat.Float(s[k] + (x-float64(k))*(s[k+1]-s[k]))
+	}
+	return Range{jsonfloat.Float(mean), at(.1), at(.9), jsonfloat.Float(math.Sqrt(square / (n - 1) / n))}
+}
+
+var nan = jsonfloat.Float(math.NaN())
