@@ -30,6 +30,7 @@ type planFlags struct {
 	dataDir string
 	output  cli.Output
 	suggest bool
+	worth   worthFlags
 }
 
 func newPlan() *cobra.Command {
@@ -44,8 +45,12 @@ owner's own data, of taking
 part as one member of a roster, which need not be signed yet: what "sotto node --check" says. Nothing \
 leaves, and nothing is
 charged. Lines that begin with FAULT say what would stop the node;\
- then the exit code is 1, but for a disk, which can be overridden.`),
+ then the exit code is 1, but for a disk, which can be overridden.
+
+With --worth it says what joining would bring an owner, at several epsilons, by simulations on records \
+that stand in for those of all members.`),
 		Example: `  sotto plan examples/hospitals/heart.toml
+  sotto plan examples/hospitals/newton.toml --worth --agent 3
   sotto plan --roster roster.toml --data a.csv --policy policy.toml --state state`,
 		Args: cli.AtMostOne("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -58,7 +63,12 @@ charged. Lines that begin with FAULT say what would stop the node;\
 					return f.member(cmd, args)
 				}
 			}
-			return rememberFigures(func() error { return f.simulation(cmd, args) })
+			return rememberFigures(func() error {
+				if f.worth.ask {
+					return f.simulatedWorth(cmd, args)
+				}
+				return f.simulation(cmd, args)
+			})
 		},
 	}
 	n := &f.node
@@ -81,6 +91,7 @@ charged. Lines that begin with FAULT say what would stop the node;\
 		"host:port that the node is going to listen on; default: the member's address of the roster")
 	fl.StringArrayVar(&f.set, "set", nil,
 		"of a simulation: change one key of the run file, section.key=value (repeatable)")
+	f.worth.register(c)
 	f.output.Register(c)
 	cli.DataDirFlag(c, &f.dataDir)
 	return c
@@ -102,6 +113,9 @@ func (f *planFlags) member(cmd *cobra.Command, args []string) error {
 	m, err := n.join(io.Discard)
 	if err != nil {
 		return err
+	}
+	if f.worth.ask {
+		return f.memberWorth(cmd, m)
 	}
 	return n.preflight(cmd.OutOrStdout(), m)
 }
@@ -136,9 +150,16 @@ func (f *planFlags) writeSuggestion(w io.Writer, e *experiment.Experiment) error
 		return json.NewEncoder(w).Encode(s)
 	}
 	p := &e.File.Privacy
-	_, err = fmt.Fprintf(w, "# For epsilon %g at delta %g with %d agents: noise multiplier %.4g, noise over "+
-		"signal %.2g (above %g little is learnt).\n%s", p.TargetEpsilon, p.TargetDelta,
-		e.File.Topology.Agents, s.Noise, s.Ratio, forecast.DrownedAbove, s.TOML())
+	text := fmt.Sprintf("# For epsilon %g at delta %g with %d agents: noise multiplier %.4g", p.TargetEpsilon,
+		p.TargetDelta, e.File.Topology.Agents, s.Noise)
+	if s.Ratio > 0 {
+		text += fmt.Sprintf(", noise over signal %.2g (above %g little is learnt)", s.Ratio,
+			forecast.DrownedAbove)
+	}
+	if len(s.Drop) > 0 {
+		text += ".\n# Without " + strings.Join(s.Drop, ", ")
+	}
+	_, err = fmt.Fprintf(w, "%s.\n%s", text, s.TOML())
 	return err
 }
 

@@ -43,6 +43,7 @@ func sayFigures(row func(what, format string, args ...any), r *owner.Result) {
 		row("own model", "%s; alone %s; %s", inWords(own.Scores.Together.Figures[name], s.Bootstrap),
 			inWords(own.Scores.Alone.Figures[name], s.Bootstrap),
 			"in "+owner.PersonalDir+", for the owner alone: it is never sent")
+		row("joining", "%s", joiningText(own.Scores))
 	}
 	if !s.BetterThanBaseline() {
 		row("warning", "as far as the own test records tell, no better than the baseline: "+
@@ -52,6 +53,26 @@ func sayFigures(row func(what, format string, args ...any), r *owner.Result) {
 		row("warning", "training together was worse than alone: the difference in %s is %s", name,
 			inWords(s.LessAlone[name], s.Bootstrap))
 	}
+}
+
+// joiningText says whether it was worth it: what the owner's own model is better than the
+// one that it would have alone, as far as its test records tell.
+func joiningText(own *owner.Scores) string {
+	name := "auroc"
+	if f, ok := own.LessAlone[name]; !ok || f.Value == nil {
+		name = own.Headline()
+	}
+	d := own.LessAlone[name]
+	said := "these test records see no difference"
+	switch {
+	case d.Value == nil:
+		return fmt.Sprintf("%s is undefined (%s)", name, d.Undefined)
+	case d.Interval != nil && d.Interval[0] > 0:
+		said = "it was worth it"
+	case d.Interval != nil && d.Interval[1] < 0:
+		said = "it was not worth it"
+	}
+	return fmt.Sprintf("%s: own model less alone in %s %s", said, name, inWords(d, own.Bootstrap))
 }
 
 // inWords is a figure with its interval, or why there is none.

@@ -1,12 +1,13 @@
 #!/bin/sh
 # Four hospitals train one model on this machine: four keys, four policies, four ledgers, one roster that all sign, and four
-# nodes that talk over loopback. It ends with a table of accuracy alone and together, and each one's epsilon.
+# nodes that talk over loopback. It ends with what each hospital has: alone, shared, and its own model around the shared one, whether
+# joining was worth it, and its epsilon.
 #
 #   examples/hospitals/run.sh [--chaos] [DIR]
 #
-# --chaos kills KILLS (20) times a random node (kill -9) that has rounds left; they are started again and go on. Answers are then
-# padded, so that the run lasts half a minute, and the example fails where fewer kills fit into it. DIR is a new folder on a local
-# disk, hospitals-run by default. The data folder is SOTTO_DATA, the program SOTTO (built from this checkout if not set), the first
+# --chaos trains by heart.toml in place of newton.toml, for its 150 rounds, and kills KILLS (20) times a random node (kill -9) that
+# has rounds left; they are started again and go on. Answers are then padded, so that the run lasts half a minute, and the example
+# fails where fewer kills fit into it. DIR is a new folder on a local disk, hospitals-run by default. The data folder is SOTTO_DATA, the program SOTTO (built from this checkout if not set), the first
 # of four ports PORT: below the range that the system gives to outgoing connections (32768 and up on Linux), lest one of
 # those holds a node's port when it starts again.
 set -eu
@@ -27,11 +28,13 @@ mkdir -p "$dir"
 dir=$(cd "$dir" && pwd)
 sotto=${SOTTO:-$dir/sotto}
 [ -x "$sotto" ] || (cd "$here" && CGO_ENABLED=0 go build -o "$sotto" ../../cmd/sotto)
-cp "$here/heart.toml" "$dir"
+file=newton.toml
+[ $chaos ] && file=heart.toml
+cp "$here/$file" "$dir"
 cd "$dir"
 
 echo "== keys and roster"
-"$sotto" roster new heart.toml
+"$sotto" roster new "$file"
 i=0
 for h in $hospitals; do
 	mkdir "$h"
@@ -49,7 +52,7 @@ for h in $hospitals; do
 	{
 		echo 'version = 1'
 		echo 'ledger = "ledger"'
-		echo 'algorithms = ["dsgd", "dsgt"]'
+		echo 'algorithms = ["newton", "dsgd", "dsgt"]'
 		echo 'minimum_batch = 16'
 		printf 'peers = ['
 		for p in $hospitals; do
@@ -125,9 +128,16 @@ for h in $hospitals; do
 done
 
 field() { sed -n "s/^  \"$2\": \(.*[^,]\),*$/\1/p" "$1/state/own.json"; }
-echo "== accuracy on each hospital's own test records"
-printf '%-12s %7s %9s %9s %9s %9s %8s\n' hospital tests alone together epsilon delta charges
+echo "== accuracy on each hospital's own test records, alone and of the shared model"
+printf '%-12s %7s %9s %9s %9s %9s %8s\n' hospital tests alone shared epsilon delta charges
 for h in $hospitals; do
 	printf '%-12s %7d %9.3f %9.3f %9.3f %9s %8d\n' "$h" "$(field "$h" test_records)" "$(field "$h" alone)" "$(field "$h" together)" \
 		"$(field "$h" epsilon)" "$(field "$h" delta)" "$(field "$h" charges)"
 done
+[ $chaos ] || {
+	echo "== was joining worth it? Each hospital reads this for itself"
+	for h in $hospitals; do
+		printf '%-12s %s\n' "$h" "$(sed -n 's/^own model *//p' "$h/result")"
+		printf '%-12s %s\n' '' "$(sed -n 's/^joining *//p' "$h/result")"
+	done
+}

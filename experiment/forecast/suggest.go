@@ -25,7 +25,10 @@ type Suggestion struct {
 	Keys []Key `json:"keys"`
 	// Noise is the noise multiplier that follows, and Ratio is Drowned's for this plan.
 	Noise float64 `json:"noise_multiplier"`
-	Ratio float64 `json:"noise_over_signal"`
+	// It is 0 for a table, whose steps are not of that kind.
+	Ratio float64 `json:"noise_over_signal,omitempty"`
+	// Drop are keys that the run must not have beside those.
+	Drop []string `json:"drop,omitempty"`
 }
 
 // Suggest proposes rounds, batch size, clip, step sizes and graph for the run's target
@@ -37,10 +40,16 @@ type Suggestion struct {
 // The step sizes fall geometrically to a twentieth, and their sum over all rounds is
 // 12 over the ratio of Drowned (5 for models that are linear in their parameters), 10 to
 // 200: the path on which a model gets as far as noise allows. That rule and its figures
-// were found by trial, see docs/results/privacy.md. A run whose queries are not Poisson
+// were found by trial, see docs/results/privacy.md. A small table, whose model is linear
+// in few parameters, gets Newton steps instead. Another run whose queries are not Poisson
 // batches of gradients, or without target_epsilon, is refused.
 func Suggest(e *experiment.Experiment) (*Suggestion, error) {
 	f := e.File
+	if f.Privacy.TargetEpsilon > 0 {
+		if s := tabular(e); s != nil {
+			return s, nil
+		}
+	}
 	if f.Kind().Batches != oracle.Sampled || len(e.Plans) == 0 {
 		return nil, f.Refuse("algorithm.name", f.Algorithm.Name,
 			"an algorithm that asks for Poisson batches of gradients, such as dsgd or dsgt")
