@@ -124,8 +124,34 @@ func parseCurve(f []string) (curveRow, error) {
 	return r, nil
 }
 
+// PersonalMetric names a figure of one of the models that an owner ends with among kept
+// metrics, such as own.auroc; see [rundir.Personal].
+func PersonalMetric(model, figure string) string { return model + "." + figure }
+
+// personalOf are the figures of the models that the owners of a run end with.
+func personalOf(row *sweep.Row, dir string, round uint64) ([]curveRow, error) {
+	done, err := rundir.Read(dir)
+	if err != nil || done.Summary.Personal == nil {
+		return nil, err
+	}
+	var kept []curveRow
+	p := done.Summary.Personal
+	for _, l := range p.Lines {
+		for m, values := range l.Values {
+			for f, v := range values {
+				if v != nil {
+					kept = append(kept, curveRow{CurveKey(row), rundir.Row{Round: round,
+						Agent:  strconv.Itoa(l.Agent),
+						Metric: PersonalMetric(p.Models[m], p.Figures[f]), Value: *v}})
+				}
+			}
+		}
+	}
+	return kept, nil
+}
+
 // keptOf is what a study keeps of a finished run, from its directory: the last accuracies
-// of agents and of classes where it asks for them.
+// of agents and of classes where it asks for them, and figures of owners' own models.
 func keptOf(row *sweep.Row, dir string, s *Study) ([]curveRow, error) {
 	rows, err := rundir.ReadMetrics(dir)
 	if err != nil {
@@ -143,7 +169,8 @@ func keptOf(row *sweep.Row, dir string, s *Study) ([]curveRow, error) {
 			kept = append(kept, curveRow{CurveKey(row), r})
 		}
 	}
-	return kept, nil
+	own, err := personalOf(row, dir, last)
+	return append(kept, own...), err
 }
 
 // readCurves reads all kept metrics of a study's directory.

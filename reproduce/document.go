@@ -23,6 +23,24 @@ type Document struct {
 	Rows        [][]string
 	Notes       []string
 	Figures     []plot.Figure
+	Maps        []plot.HeatMap
+}
+
+// drawing is a plot with the heading that names it.
+type drawing struct {
+	plot.Drawing
+	title string
+}
+
+// drawings are all plots.
+func (d *Document) drawings() (all []drawing) {
+	for _, f := range d.Figures {
+		all = append(all, drawing{f, f.Title})
+	}
+	for _, m := range d.Maps {
+		all = append(all, drawing{m, m.Title})
+	}
+	return all
 }
 
 // Add appends a row to the table.
@@ -87,8 +105,8 @@ func (d *Document) Markdown() []byte {
 	for _, n := range d.Notes {
 		fmt.Fprintf(&b, "- %s\n", n)
 	}
-	for _, f := range d.Figures {
-		fmt.Fprintf(&b, "\n![%s](%s.svg)\n", f.Title, f.Name)
+	for _, f := range d.drawings() {
+		fmt.Fprintf(&b, "\n![%s](%s.svg)\n", f.title, f.FileName())
 	}
 	return b.Bytes()
 }
@@ -121,12 +139,13 @@ func (d *Document) write(dir string) error {
 	}
 	files := map[string][]byte{d.Name + ".csv": d.CSV(), d.Name + ".md": d.Markdown(),
 		d.Name + ".tex": d.LaTeX()}
-	for _, f := range d.Figures {
+	for _, f := range d.drawings() {
 		var picture, values bytes.Buffer
-		if err := errors.Join(plot.WriteSVG(&picture, f), plot.WriteCSV(&values, f)); err != nil {
+		if err := errors.Join(plot.WriteSVG(&picture, f.Drawing), plot.WriteCSV(&values,
+			f.Drawing)); err != nil {
 			return fmt.Errorf("%s: %w", d.Name, err)
 		}
-		files[f.Name+".svg"], files[f.Name+".csv"] = picture.Bytes(), values.Bytes()
+		files[f.FileName()+".svg"], files[f.FileName()+".csv"] = picture.Bytes(), values.Bytes()
 	}
 	// shards of a study may write at the same time; the table comes last and says that
 	// all is there

@@ -45,7 +45,7 @@ type Study struct {
 	Base   string
 	Report func(*Results) *Document
 	Short  bool // has a short size of its own
-	Curves bool // keeps metrics over time
+	Curves bool // keeps metrics over time, and the figures of owners' own models: see PersonalMetric
 	Agents bool // and the last accuracy of every agent
 	// Classes keeps the last accuracy of every class too, mean and least over agents.
 	Classes bool

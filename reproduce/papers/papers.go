@@ -1,4 +1,5 @@
-// Package papers joins the publications whose results are reproduced.
+// Package papers joins the publications whose results are reproduced, and studies of our
+// own.
 package papers
 
 import (
@@ -7,8 +8,10 @@ import (
 	"sotto/reproduce/bellet2018"
 	"sotto/reproduce/dkm"
 	"sotto/reproduce/dpdl2023"
+	"sotto/reproduce/joining"
 	"sotto/reproduce/muffliato2022"
 )
 
 // All are all of them.
-var All = reproduce.Papers{dpdl2023.Paper, bellet2018.Paper, adad2p.Paper, dkm.Paper, muffliato2022.Paper}
+var All = reproduce.Papers{dpdl2023.Paper, bellet2018.Paper, adad2p.Paper, dkm.Paper, muffliato2022.Paper,
+	joining.Paper}
