@@ -20,6 +20,8 @@ type Own struct {
 	d     int
 	size  float64 // of the longest row, at least 1
 	last  []float64
+	// filled are the features of each record that are not 0, where most are.
+	filled [][]int32
 }
 
 // NewOwn takes an owner's records, of a model of d parameters. Those with a value that is
@@ -33,8 +35,26 @@ func NewOwn(glm model.GLM, r Records, d int) *Own {
 	}
 	if n := len(o.y); 0 < n && n < d {
 		o.reduce()
+	} else {
+		o.fill()
 	}
 	return o
+}
+
+// fill finds the features that are not 0, where they are fewer than a third.
+func (o *Own) fill() {
+	all, lists := 0, make([][]int32, len(o.y))
+	for k := range o.y {
+		for i, v := range o.full[k*o.d : (k+1)*o.d] {
+			if v != 0 {
+				lists[k] = append(lists[k], int32(i))
+			}
+		}
+		all += len(lists[k])
+	}
+	if 3*all < len(o.full) {
+		o.filled = lists
+	}
 }
 
 // reduce writes the records in a basis of the space that they span: parameters leave
@@ -89,7 +109,7 @@ func (o *Own) Around(prior tensor.Vec, lambda, tolerance float64) tensor.Vec {
 	}
 	rank := len(o.x) / len(o.y)
 	n := newNewton(o.glm, o.x, o.y, float64(len(o.y)), lambda, rank)
-	n.offset = make([]float64, len(o.y))
+	n.offset, n.filled = make([]float64, len(o.y)), o.filled
 	for k := range o.y {
 		for i, v := range o.full[k*o.d : (k+1)*o.d] {
 			n.offset[k] += v * float64(prior[i])

@@ -15,6 +15,7 @@ type newton struct {
 	normaliser float64   // m̄
 	lambda     float64   // λ > 0
 	offset     []float64 // z_r; nil: 0
+	filled     [][]int32 // of each record, the features that are not 0; nil: all are looked at
 	theta      []float64
 	gradient   []float64
 	hessian    []float64 // lower triangle, by row; its Cholesky factor after a step
@@ -79,6 +80,10 @@ func (n *newton) value(theta []float64, hessian bool) float64 {
 		if n.offset != nil {
 			z = n.offset[r]
 		}
+		if n.filled != nil {
+			total += n.sparse(n.filled[r], x, theta, z, y, hessian)
+			continue
+		}
 		for i, v := range x {
 			z += v * theta[i]
 		}
@@ -107,6 +112,26 @@ func (n *newton) value(theta []float64, hessian bool) float64 {
 		}
 	}
 	return total
+}
+
+// sparse adds one record, of which only the features in filled are not 0.
+func (n *newton) sparse(filled []int32, x, theta []float64, z, y float64, hessian bool) float64 {
+	d, inv := len(theta), 1/n.normaliser
+	for _, i := range filled {
+		z += x[i] * theta[i]
+	}
+	value, slope, curvature := n.glm.Loss(z, y)
+	for k, i := range filled {
+		n.gradient[i] += inv * slope * x[i]
+		if !hessian || !(curvature > 0) {
+			continue
+		}
+		c, row := inv*curvature*x[i], n.hessian[int(i)*d:]
+		for _, j := range filled[:k+1] {
+			row[j] += c * x[j]
+		}
+	}
+	return inv * value
 }
 
 // run minimises until the gradient's norm is at most tol: damped Newton steps, which
