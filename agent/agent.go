@@ -129,7 +129,8 @@ type Table struct {
 	Norm      float64 // public norm that rows, with their constant, are scaled to at most; > 0
 	Target    float64 // unit of a bound that targets are cut to, where the loss is a square; else 0
 	Slope     float64 // bounds the norm of the loss's derivative by the outputs
-	Curvature float64 // bounds the eigenvalues of its second derivative; > 0
+	Curvature float64 // bounds the eigenvalues of its second derivative, over the weight; > 0
+	Weight    float64 // the largest that a row has in the moments; 0 means 1
 	// Noise is the standard deviation of this agent's own noise in an answer over the
 	// query's clip, before Query.Noise; 0 without noise.
 	Noise float64

@@ -35,7 +35,7 @@ func checkPersonal(e *Experiment) error {
 	}
 	if _, ok := model.Linear(e.Task.Model); !ok || e.Task.Split.Train.Classes > 2 {
 		return f.At("model", config.Bad("name", f.Model.Name,
-			"logistic, least-squares or huber, of at most two classes, with [personal]"))
+			"logistic, least-squares, huber or poisson, of at most two classes, with [personal]"))
 	}
 	return nil
 }

@@ -25,6 +25,7 @@ var Models = map[string]func(decode func(params any) error, s Shape) (Model, err
 	"logistic":      newLogistic,
 	"least-squares": newLeastSquares,
 	"huber":         newHuber,
+	"poisson":       newPoisson,
 	"mlp":           newMLP,
 	"autoencoder":   newAutoencoder,
 	"mean":          newMean,

@@ -3,6 +3,7 @@ package run
 import (
 	"fmt"
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -18,11 +19,17 @@ import (
 // fitted runs a file to its end, and returns the models of all agents.
 func fitted(t *testing.T, text string, set ...string) (*experiment.Experiment, []tensor.Vec) {
 	t.Helper()
+	return fittedIn(t, "", text, set...)
+}
+
+// fittedIn is fitted with a folder of data sets.
+func fittedIn(t *testing.T, dir, text string, set ...string) (*experiment.Experiment, []tensor.Vec) {
+	t.Helper()
 	f, err := experiment.Parse("newton.toml", []byte(text), set)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := f.BuildWith("", drawn)
+	e, err := f.BuildWith(dir, drawn)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,6 +251,73 @@ func TestNewtonWithNoise(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+const counts = `
+name = "counts"
+
+[topology]
+agents = 4
+graph = "complete"
+
+[data]
+dataset = "heart-disease"
+target = "num"
+partition = "natural"
+
+[model]
+name = "poisson"
+intercept = true
+largest = 4.0
+
+[algorithm]
+name = "newton"
+
+[privacy]
+target_epsilon = 3
+target_delta = 1e-4
+`
+
+// Without noise counts are fitted to the best likelihood of all records, which
+// iteratively reweighted least squares find in their own way.
+func TestNewtonFitsCounts(t *testing.T) {
+	if os.Getenv("SOTTO_DATA") == "" {
+		t.Skip("no SOTTO_DATA")
+	}
+	e, models := fittedIn(t, os.Getenv("SOTTO_DATA"), counts, append(without[:2:2], "rounds=242",
+		"algorithm.steps=240", "algorithm.gradient_clip=1.0")...)
+	train := e.Task.Split.Train
+	p := e.Task.Model.Dim()
+	best := make([]float64, p)
+	for range 60 {
+		a, b := make([][]float64, p), make([]float64, p)
+		for i := range a {
+			a[i] = make([]float64, p)
+		}
+		for r, y := range train.Targets {
+			x := append(slices.Clone(train.X.Row(r)), 1)
+			z := 0.
+			for i, v := range x {
+				z += float64(v) * best[i]
+			}
+			mean, slope := math.Exp(min(z, math.Log(4))), 0.
+			if slope = mean; z > math.Log(4) {
+				mean, slope = 4, 1e-3
+			}
+			for i, v := range x {
+				b[i] += float64(v) * (slope*z + float64(y) - mean)
+				for j, w := range x {
+					a[i][j] += slope * float64(v) * float64(w)
+				}
+			}
+		}
+		best = solved(a, b)
+	}
+	for i, m := range models {
+		if off := apart(m, best); !(off < .02) {
+			t.Errorf("agent %d is off by %v: %v, want %v", i, off, m, best)
+		}
 	}
 }
 
