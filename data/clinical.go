@@ -111,12 +111,8 @@ func (p *HeartParams) empty(groups []string) *Dataset {
 func (d *Dataset) addHospital(t *Table, group int32, features []feature, p *HeartParams) error {
 	fill := p.Missing == "fill"
 	if len(t.Columns) != len(features)+1 {
-		return &config.Error{
-			File:    t.File,
-			Line:    t.Lines[0],
-			Found:   fmt.Sprintf("%d columns", len(t.Columns)),
-			Allowed: "14 columns",
-		}
+		return &config.Error{File: t.File, Line: t.Lines[0], Found: fmt.Sprintf("%d columns", len(t.Columns)),
+			Allowed: "14 columns"}
 	}
 	for k := range features {
 		t.Columns[k].Name = features[k].name

@@ -18,12 +18,14 @@ type HousingParams struct {
 	Target string `toml:"target"`
 	// Regions makes five groups by latitude and longitude.
 	Regions bool `toml:"regions,omitempty"`
+	// Symmetric scales features to [-1, 1]: they vary twice as much under the same noise.
+	Symmetric bool `toml:"symmetric,omitempty"`
 }
 
 // GoString is what digests cover.
 func (p HousingParams) GoString() string {
 	type plain HousingParams
-	return digested("data.HousingParams", fmt.Sprintf("%#v", plain(p)), ", Regions:false")
+	return digested("data.HousingParams", fmt.Sprintf("%#v", plain(p)), ", Regions:false, Symmetric:false")
 }
 
 const housingMedian, housingCap = 179_700, 500_001
@@ -44,14 +46,17 @@ var housingFeatures = []feature{
 // californiaHousing loads the houses data of StatLib (Pace, Barry 1997): 20,640 block
 // groups, 8 features.
 func californiaHousing(decode func(any) error, src Source) (*Split, error) {
-	p := HousingParams{tableDefaults(), "class", false}
+	p := HousingParams{tableDefaults(), "class", false, false}
 	if err := decode(&p); err != nil {
 		return nil, err
 	}
 	if err := p.validate(); err != nil {
 		return nil, err
 	}
-	if !slices.Contains([]string{"class", "value", "scaled"}, p.Target) {
+	switch {
+	case p.Symmetric && !p.Normalize:
+		return nil, config.Bad("symmetric", true, "false without normalize")
+	case !slices.Contains([]string{"class", "value", "scaled"}, p.Target):
 		return nil, config.Bad("target", p.Target, "class, value, scaled")
 	}
 	st := &store{dir: src.Dir, any: p.AllowAltered}
@@ -63,6 +68,11 @@ func californiaHousing(decode func(any) error, src Source) (*Split, error) {
 	x, err := t.encode(housingFeatures, keep, p.Normalize)
 	if err != nil {
 		return nil, err
+	}
+	for k := range x.Data {
+		if p.Symmetric {
+			x.Data[k] = 2*x.Data[k] - 1
+		}
 	}
 	value, err := t.Column("9")
 	if err != nil {
@@ -88,7 +98,9 @@ func californiaHousing(decode func(any) error, src Source) (*Split, error) {
 	if p.Regions {
 		all.regions(t)
 	}
-	all.Variables = append(variablesOf(housingFeatures, p.Normalize), all.outcome("value", "value"))
+	if !p.Symmetric { // variables know features from 0 to 1
+		all.Variables = append(variablesOf(housingFeatures, p.Normalize), all.outcome("value", "value"))
+	}
 	split, err := holdOut(all, p.TableParams, src.Seed)
 	if err != nil {
 		return nil, err

@@ -182,12 +182,8 @@ func (p *CSVParams) load(path string, sums *[]string) (*Dataset, error) {
 	}
 	keep := t.complete(false)
 	if len(keep) == 0 {
-		return nil, &config.Error{
-			File:    path,
-			Line:    t.Lines[0],
-			Found:   "no complete row",
-			Allowed: "at least one row without missing cells",
-		}
+		return nil, &config.Error{File: path, Line: t.Lines[0], Found: "no complete row",
+			Allowed: "at least one row without missing cells"}
 	}
 	features, err := p.features(t)
 	if err != nil {
@@ -250,12 +246,8 @@ func (p *CSVParams) features(t *Table) ([]feature, error) {
 		fs = append(fs, f)
 	}
 	if len(fs) == 0 {
-		return nil, &config.Error{
-			File:    t.File,
-			Line:    1,
-			Found:   "no column left for features",
-			Allowed: "at least one",
-		}
+		return nil, &config.Error{File: t.File, Line: 1, Found: "no column left for features",
+			Allowed: "at least one"}
 	}
 	return fs, nil
 }

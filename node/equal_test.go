@@ -28,7 +28,7 @@ var synchronous = map[string]func(p any){
 	"query":          func(any) {},
 	"newton": func(p any) {
 		if p, ok := p.(*algo.NewtonParams); ok {
-			p.Steps = 2
+			p.Steps, p.MomentsNoise = 2, 1.5
 		}
 	},
 	"local": func(any) {},

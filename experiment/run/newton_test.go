@@ -146,6 +146,7 @@ test = 20`, 1), "agents = 4", "agents = 4", 1)
 	}{
 		"logistic":     {experimenttest.Newton, nil, .25},
 		"intercept":    {experimenttest.Newton, []string{"model.intercept=true"}, .25},
+		"huber":        {regression, []string{"model.name=huber"}, 1},
 		"more classes": {classes, []string{"model.intercept=true"}, .5},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -317,6 +318,35 @@ func TestNewtonFitsCounts(t *testing.T) {
 	for i, m := range models {
 		if off := apart(m, best); !(off < .02) {
 			t.Errorf("agent %d is off by %v: %v, want %v", i, off, m, best)
+		}
+	}
+}
+
+// Noise that neighbors share costs what it costs against whom the run file suspects: on a
+// complete graph of n agents, those that keep their secrets share noise of ratio r over
+// own noise s with each other, and (s² I + r² s² L)^-1 has the diagonal (1/m + (1 - 1/m)
+// /(1 + m r²))/s² for m of them.
+func TestNewtonWithCuriousNeighbors(t *testing.T) {
+	const r, n = 3., 4
+	plain, _ := fitted(t, experimenttest.Newton)
+	for curious, silent := range map[string]float64{"none": n, "one": n - 1, "neighbors": 1} {
+		set := []string{"privacy.mechanism=decor", "privacy.curious=" + curious, "privacy.pair_noise_ratio=3",
+			"algorithm.moments_noise=2"}
+		e, _ := fitted(t, experimenttest.Newton, set...)
+		same, _ := fitted(t, experimenttest.Newton, "algorithm.moments_noise=2")
+		checkCharges(t, experimenttest.Newton, set)
+		want := math.Sqrt(1 / (1/silent + (1-1/silent)/(1+silent*r*r)))
+		for i := range e.Plans {
+			if got := e.Setup.Scheme.Counts(e.Seats.ID(i)); math.Abs(got/want-1) > 1e-9 {
+				t.Errorf("curious %s: own noise counts %v times, want %v", curious, got, want)
+			}
+			a, b := e.Plans[i].Noise, same.Plans[i].Noise
+			if math.Abs(a/b-1) > 1e-9 || a == plain.Plans[i].Noise {
+				t.Errorf("curious %s: noise that counts as %v, want %v", curious, a, b)
+			}
+			if got, own := e.Env(i).Table.Noise, e.Plans[i].Noise/want; math.Abs(got/own-1) > 1e-9 {
+				t.Errorf("curious %s: the algorithm knows of noise %v, want %v", curious, got, own)
+			}
 		}
 	}
 }
