@@ -112,12 +112,17 @@ type Env struct {
 	Turns
 }
 
-// Turns are what is known beforehand of when an agent is stepped, beside rounds.
+// Turns are what is known beforehand of when an agent is stepped, beside rounds, and of
+// what it is answered.
 type Turns struct {
 	Tokens int // tokens that walk; 0 where none do
 	// numbers of this agent's wakes among those of all agents, where they are known
 	// beforehand
 	Wakes []uint64
+	// Noise is the standard deviation of the noise in each value of an answer to a query
+	// "grad" that changes neither clip nor noise; 0 without noise, NaN where it is not
+	// known beforehand.
+	Noise float64
 }
 
 // Table is what is known of a model whose outputs are linear in its parameters, and of

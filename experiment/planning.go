@@ -257,7 +257,7 @@ func (e *Experiment) Env(i int) agent.Env {
 		MaxRecords: e.Clock.MaxRecords,
 		Turns:      agent.Turns{Tokens: e.File.Token.Count},
 	}
-	env.Wakes, env.Table = e.Clock.wakes(i), tableOf(e, i)
+	env.Wakes, env.Table, env.Noise = e.Clock.wakes(i), tableOf(e, i), answerNoise(e, i)
 	return env
 }
 
