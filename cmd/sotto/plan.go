@@ -108,14 +108,19 @@ func (f *planFlags) member(cmd *cobra.Command, args []string) error {
 
 // simulation plans a run of a run file.
 func (f *planFlags) simulation(cmd *cobra.Command, args []string) error {
+	if f.suggest {
+		e, s, err := forecast.Proposed(strings.Join(args, ""), f.set, f.dataDir)
+		if err != nil {
+			return err
+		}
+		cli.Say(cmd, "configuration %s", e.Digest())
+		return f.writeSuggestion(cmd.OutOrStdout(), e, s)
+	}
 	e, err := build(args, f.set, f.dataDir)
 	if err != nil {
 		return err
 	}
 	cli.Say(cmd, "configuration %s", e.Digest())
-	if f.suggest {
-		return f.writeSuggestion(cmd.OutOrStdout(), e)
-	}
 	plan, err := forecast.Of(e)
 	if err != nil {
 		return err
@@ -127,17 +132,13 @@ func (f *planFlags) simulation(cmd *cobra.Command, args []string) error {
 }
 
 // writeSuggestion says what the run could be given, and why.
-func (f *planFlags) writeSuggestion(w io.Writer, e *experiment.Experiment) error {
-	s, err := forecast.Suggest(e)
-	if err != nil {
-		return err
-	}
+func (f *planFlags) writeSuggestion(w io.Writer, e *experiment.Experiment, s *forecast.Suggestion) error {
 	if f.output.JSON() {
 		return json.NewEncoder(w).Encode(s)
 	}
 	p := &e.File.Privacy
-	_, err = fmt.Fprintf(w, "# For epsilon %g at delta %g with %d agents: noise multiplier %.4g, noise over "+
-		"signal %.2g (above %g little is learnt).\n%s", p.TargetEpsilon, p.TargetDelta,
+	_, err := fmt.Fprintf(w, "# For epsilon %g at delta %g with %d agents: noise multiplier %.4g, noise "+
+		"over signal %.2g (above %g little is learnt).\n%s", p.TargetEpsilon, p.TargetDelta,
 		e.File.Topology.Agents, s.Noise, s.Ratio, forecast.DrownedAbove, s.TOML())
 	return err
 }

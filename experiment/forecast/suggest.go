@@ -209,16 +209,21 @@ func (s *Suggestion) TOML() string {
 			section = k.Section
 			fmt.Fprintf(&b, "\n[%s]\n", section)
 		}
-		value := fmt.Sprint(k.Value)
-		switch v := k.Value.(type) {
-		case string:
-			value = fmt.Sprintf("%q", v)
-		case float64:
-			if v == math.Trunc(v) {
-				value = fmt.Sprintf("%.1f", v)
-			}
-		}
-		fmt.Fprintf(&b, "# %s\n%s = %s\n", k.Why, k.Key, value)
+		fmt.Fprintf(&b, "# %s\n%s = %s\n", k.Why, k.Key, k.text())
 	}
 	return b.String()
+}
+
+// text is the value as a run file has it.
+func (k *Key) text() string {
+	switch v := k.Value.(type) {
+	case string:
+		return fmt.Sprintf("%q", v)
+	case float64:
+		if v == math.Trunc(v) {
+			return fmt.Sprintf("%.1f", v)
+		}
+		return fmt.Sprintf("%.4g", v)
+	}
+	return fmt.Sprint(k.Value)
 }
