@@ -36,6 +36,9 @@ var Models = map[string]func(decode func(params any) error, s Shape) (Model, err
 	"layers":        newLayers,
 }
 
+// LinearNames are the models whose outputs are linear in their parameters.
+var LinearNames = map[string]bool{"logistic": true, "least-squares": true, "huber": true, "poisson": true}
+
 // New builds the named model for samples of the given shape. A name, shape or parameter
 // that cannot be used gives a config.Error.
 func New(name string, s Shape, decode func(params any) error) (Model, error) {
