@@ -112,12 +112,17 @@ type Env struct {
 	Turns
 }
 
-// Turns are what is known beforehand of when an agent is stepped, beside rounds.
+// Turns are what is known beforehand of when an agent is stepped, beside rounds, and of
+// what it is answered.
 type Turns struct {
 	Tokens int // tokens that walk; 0 where none do
 	// numbers of this agent's wakes among those of all agents, where they are known
 	// beforehand
 	Wakes []uint64
+	// Noise is the standard deviation of the noise in each value of an answer to a query
+	// "grad" that changes neither clip nor noise; 0 without noise, NaN where it is not
+	// known beforehand.
+	Noise float64
 }
 
 // Table is what is known of a model whose outputs are linear in its parameters, and of
@@ -129,7 +134,8 @@ type Table struct {
 	Norm      float64 // public norm that rows, with their constant, are scaled to at most; > 0
 	Target    float64 // unit of a bound that targets are cut to, where the loss is a square; else 0
 	Slope     float64 // bounds the norm of the loss's derivative by the outputs
-	Curvature float64 // bounds the eigenvalues of its second derivative; > 0
+	Curvature float64 // bounds the eigenvalues of its second derivative, over the weight; > 0
+	Weight    float64 // the largest that a row has in the moments; 0 means 1
 	// Noise is the standard deviation of this agent's own noise in an answer over the
 	// query's clip, before Query.Noise; 0 without noise.
 	Noise float64

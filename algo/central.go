@@ -68,10 +68,11 @@ func newSGD(name string, decode func(any) error) (agent.Factory, error) {
 			name:   name,
 			rounds: env.Rounds,
 			theta:  make(tensor.Vec, env.Dim),
-			update: newUpdater(p.Optimizer, p.Momentum, env),
 		}
 		copy(a.theta, env.Init)
-		return a, nil
+		var err error
+		a.update, err = newUpdater(p.Optimizer, p.Momentum, env)
+		return a, err
 	}, nil
 }
 
@@ -83,9 +84,9 @@ func (a *SGD) Step(in *agent.Input, out *agent.Output) error {
 	case agent.Answer:
 		eta := a.p.At(in.Round, a.rounds)
 		a.update.apply(a.theta, eta, in.Answer, a.p.WeightDecay, a.theta)
-		a.update.average(a.theta)
+		a.update.average(in.Round, a.theta)
 	case agent.Exhausted:
-		a.update.average(a.theta)
+		a.update.average(in.Round, a.theta)
 	case agent.Start, agent.Stop:
 	default:
 		return fmt.Errorf("%s: %w: %v", a.name, agent.ErrKind, in.Kind)
@@ -93,7 +94,7 @@ func (a *SGD) Step(in *agent.Input, out *agent.Output) error {
 	return nil
 }
 
-// Params returns θ, or its average with ema.
+// Params returns θ, or its average with ema or tail.
 func (a *SGD) Params() tensor.Vec { return a.update.params(a.theta) }
 
 // AppendState writes θ and the optimizer's state.

@@ -118,8 +118,9 @@ func NewDiNNO(decode func(any) error) (agent.Factory, error) {
 		}
 		a.gradient = make(tensor.Vec, min(blockSize, env.Dim))
 		copy(a.theta, env.Init)
-		a.update = newUpdater(o, p.Momentum, env)
-		return a, nil
+		var err error
+		a.update, err = newUpdater(o, p.Momentum, env)
+		return a, err
 	}, nil
 }
 
@@ -147,7 +148,7 @@ func (a *DiNNO) Step(in *agent.Input, out *agent.Output) error {
 		return fmt.Errorf("dinno: %w: %v", agent.ErrKind, in.Kind)
 	}
 	a.theta, a.psi = a.psi, a.theta
-	a.update.average(a.theta)
+	a.update.average(in.Round, a.theta)
 	out.Broadcast(a.theta)
 	return nil
 }
@@ -201,7 +202,7 @@ func (a *DiNNO) meet() {
 	}
 }
 
-// Params returns θ_i, or its average with ema.
+// Params returns θ_i, or its average with ema or tail.
 func (a *DiNNO) Params() tensor.Vec { return a.update.params(a.theta) }
 
 // Lend implements agent.Lender.
@@ -222,7 +223,7 @@ func (a *DiNNO) parts(s *state) {
 	s.float(&a.rho)
 	s.vecs(a.theta, a.dual)
 	if a.fresh { // moments begin anew
-		s.vecs(a.update.mean)
+		a.update.averages(s)
 		return
 	}
 	a.update.parts(s)

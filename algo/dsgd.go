@@ -75,11 +75,12 @@ func NewDSGD(decode func(any) error) (agent.Factory, error) {
 			p:      p,
 			rounds: env.Rounds,
 			mix:    mixer{self: env.Self, rule: p.Mixing},
-			update: newUpdater(p.Optimizer, p.Momentum, env),
 		}
 		a.theta, a.next = make(tensor.Vec, env.Dim), make(tensor.Vec, env.Dim)
 		copy(a.theta, env.Init)
-		return a, nil
+		var err error
+		a.update, err = newUpdater(p.Optimizer, p.Momentum, env)
+		return a, err
 	}, nil
 }
 
@@ -104,7 +105,7 @@ func (a *DSGD) Step(in *agent.Input, out *agent.Output) error {
 		return fmt.Errorf("dsgd: %w: %v", agent.ErrKind, in.Kind)
 	}
 	a.theta, a.next = a.next, a.theta
-	a.update.average(a.theta)
+	a.update.average(in.Round, a.theta)
 	out.Broadcast(a.theta)
 	return nil
 }
@@ -117,7 +118,7 @@ func (a *DSGD) point() tensor.Vec {
 	return a.theta
 }
 
-// Params returns θ_i, or its average with ema.
+// Params returns θ_i, or its average with ema or tail.
 func (a *DSGD) Params() tensor.Vec { return a.update.params(a.theta) }
 
 // Lend implements agent.Lender: θ_i is broadcast, and the next model is another vector.

@@ -84,7 +84,6 @@ func NewGossipSGD(decode func(any) error) (agent.Factory, error) {
 			p:      p,
 			rounds: env.Rounds,
 			mix:    mixer{self: env.Self, rule: p.Mixing},
-			update: newUpdater(p.Optimizer, p.Momentum, env),
 		}
 		if err := a.p.Recursion.fill(env); err != nil {
 			return nil, err
@@ -92,7 +91,9 @@ func NewGossipSGD(decode func(any) error) (agent.Factory, error) {
 		a.theta, a.next, a.previous = make(tensor.Vec, env.Dim), make(tensor.Vec, env.Dim),
 			make(tensor.Vec, env.Dim)
 		copy(a.theta, env.Init)
-		return a, nil
+		var err error
+		a.update, err = newUpdater(p.Optimizer, p.Momentum, env)
+		return a, err
 	}, nil
 }
 
@@ -111,7 +112,7 @@ func (a *GossipSGD) Step(in *agent.Input, out *agent.Output) error {
 			return nil
 		}
 	case agent.Answer:
-		a.update.average(a.theta)
+		a.update.average(in.Round, a.theta)
 		copy(a.next, a.theta)
 		a.update.apply(a.next, a.p.At(in.Round, a.rounds), in.Answer, a.p.WeightDecay, a.theta)
 		a.previous, a.theta, a.next = a.theta, a.next, a.previous

@@ -40,8 +40,9 @@ type NewtonParams struct {
 // M̄ and ḡ are the averages, P the rows of M̄, c the loss's largest curvature, and s² the
 // variance of the noise in a value of M̄, which is public and averaged with it: sqrt(2P
 // s²) is the spectral norm that such noise has. The maximum is that of eigenvalues, and
-// λ at least 1e-5 c tr M̄/P. Where the loss is a square, the moments are those of (x, y),
-// and θ = H^-1 b̄ ends the run (after Wang 2018): one release.
+// λ at least 1e-5 c tr M̄/P. Of counts the moments weigh each record by max(1, y), which
+// stands for the curvature, and c is 1. Where the loss is a square, the moments are those
+// of (x, y), and θ = H^-1 b̄ ends the run (after Wang 2018): one release.
 //
 // A run has m(T+1)+1 rounds; in those beyond, models are averaged. m is what the rounds
 // allow, and a run is refused whose m leaves agents apart. Messages are the averages, to
@@ -235,11 +236,17 @@ func (a *Newton) ask(out *agent.Output) {
 		return
 	}
 	out.Ask("moments", a.theta)
-	out.Query.Clip, out.Query.Values = t.Norm*t.Norm+t.Target*t.Target, a.numbers()
+	out.Query.Clip, out.Query.Values = a.momentsClip(), a.numbers()
 	out.Query.Operator.Bound = t.Target
 	if a.p.MomentsNoise != 1 {
 		out.Query.Noise = a.p.MomentsNoise
 	}
+}
+
+// momentsClip is the longest that a row of moments can be.
+func (a *Newton) momentsClip() float64 {
+	t := &a.table
+	return max(1, t.Weight)*t.Norm*t.Norm + t.Target*t.Target
 }
 
 // present leaves out messages of another average: their weight is the agent's own then.
@@ -268,7 +275,7 @@ func (a *Newton) begin(answer tensor.Vec) {
 	a.asked++
 	a.average.begin(answer)
 	if answer != nil && a.asked == 1 {
-		s := a.table.Noise * a.p.MomentsNoise * (a.table.Norm*a.table.Norm + a.table.Target*a.table.Target)
+		s := a.table.Noise * a.p.MomentsNoise * a.momentsClip()
 		a.y[a.numbers()] = float32(s * s)
 	}
 	a.y[len(a.y)-1] = a.tag()

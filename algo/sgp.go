@@ -77,12 +77,13 @@ func NewSGP(decode func(any) error) (agent.Factory, error) {
 		return nil, config.Bad("weight_decay", p.WeightDecay, "at least 0 and finite")
 	}
 	return func(env agent.Env) (agent.Algorithm, error) {
-		a := &SGP{p: p, rounds: env.Rounds, w: 1, mix: mixer{self: env.Self},
-			update: newUpdater(p.Optimizer, p.Momentum, env)}
+		a := &SGP{p: p, rounds: env.Rounds, w: 1, mix: mixer{self: env.Self}}
 		a.x, a.z, a.next = make(tensor.Vec, env.Dim), make(tensor.Vec, env.Dim), make(tensor.Vec, env.Dim)
 		copy(a.x, env.Init)
 		copy(a.z, env.Init)
-		return a, nil
+		var err error
+		a.update, err = newUpdater(p.Optimizer, p.Momentum, env)
+		return a, err
 	}, nil
 }
 
@@ -99,9 +100,9 @@ func (a *SGP) Step(in *agent.Input, out *agent.Output) error {
 	case agent.Answer:
 		a.update.apply(a.x, a.p.At(in.Round, a.rounds), in.Answer, a.p.WeightDecay, a.z)
 		a.debias()
-		a.update.average(a.z)
+		a.update.average(in.Round, a.z)
 	case agent.Exhausted:
-		a.update.average(a.z)
+		a.update.average(in.Round, a.z)
 	case agent.Stop:
 		return nil
 	default:
@@ -148,7 +149,7 @@ func (a *SGP) debias() {
 	a.z.Scale(1/a.w, a.x)
 }
 
-// Params returns z_i, or its average with ema.
+// Params returns z_i, or its average with ema or tail.
 func (a *SGP) Params() tensor.Vec { return a.update.params(a.z) }
 
 // Mass returns the push weight w_i. The weights of all agents sum to their number while

@@ -17,9 +17,20 @@ type HeartParams struct {
 	// are not complete: the setting of FLamby, 303, 261, 46 and 130 rows. "fill" keeps
 	// all rows and columns and puts public constants in the gaps.
 	Missing string `toml:"missing"`
+	// Target is "num" for the diagnosis itself, 0 to 4, as a count; "": its label.
+	Target string `toml:"target,omitempty"`
+}
+
+// GoString is what digests cover.
+func (p HeartParams) GoString() string {
+	type plain HeartParams
+	return digested("data.HeartParams", fmt.Sprintf("%#v", plain(p)), `, Target:""`)
 }
 
 func (p *HeartParams) check() error {
+	if p.Target != "" && p.Target != "num" {
+		return config.Bad("target", p.Target, "num, or nothing")
+	}
 	if p.Missing != "drop" && p.Missing != "fill" {
 		return config.Bad("missing", p.Missing, "drop, fill")
 	}
@@ -60,33 +71,27 @@ var hospitals = []string{"cleveland", "hungarian", "switzerland", "va"}
 // filled too; under "drop" it stays, as in FLamby (Ogier du Terrail et al. 2022). The
 // test part is drawn within each hospital.
 func heartDisease(decode func(any) error, src Source) (*Split, error) {
-	p := HeartParams{tableDefaults(), "drop"}
+	p := HeartParams{tableDefaults(), "drop", ""}
 	if err := decode(&p); err != nil {
 		return nil, err
 	}
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	fill := p.Missing == "fill"
 	features, options := p.layout()
-	all := &Dataset{
-		Name:       "heart-disease",
-		Classes:    2,
-		ClassNames: []string{"healthy", "disease"},
-		GroupNames: hospitals,
-	}
+	all := p.empty(hospitals)
 	st := &store{dir: src.Dir, any: p.AllowAltered}
 	for g, hospital := range hospitals {
 		t, err := st.table("heart-disease/processed."+hospital+".data", options)
 		if err != nil {
 			return nil, err
 		}
-		if err := all.addHospital(t, int32(g), features, fill, p.Normalize); err != nil {
+		if err := all.addHospital(t, int32(g), features, &p); err != nil {
 			return nil, err
 		}
 	}
 	all.Shape, all.RowNorm = [3]int{1, 1, all.X.Cols}, longest(features, p.Normalize)
-	all.Variables = append(variablesOf(features, p.Normalize), all.outcome("num", ""))
+	all.Variables = append(variablesOf(features, p.Normalize), all.outcome("num", "num"))
 	split, err := holdOut(all, p.TableParams, src.Seed)
 	if err != nil {
 		return nil, err
@@ -94,15 +99,21 @@ func heartDisease(decode func(any) error, src Source) (*Split, error) {
 	return split.seal(p, src.Seed, st.sums), nil
 }
 
+// empty is the data set without records.
+func (p *HeartParams) empty(groups []string) *Dataset {
+	d := &Dataset{Name: "heart-disease", GroupNames: groups}
+	if p.Target == "" {
+		d.Classes, d.ClassNames = 2, []string{"healthy", "disease"}
+	}
+	return d
+}
+
 // addHospital names the columns of t and appends its rows.
-func (d *Dataset) addHospital(t *Table, group int32, features []feature, fill, normalize bool) error {
+func (d *Dataset) addHospital(t *Table, group int32, features []feature, p *HeartParams) error {
+	fill := p.Missing == "fill"
 	if len(t.Columns) != len(features)+1 {
-		return &config.Error{
-			File:    t.File,
-			Line:    t.Lines[0],
-			Found:   fmt.Sprintf("%d columns", len(t.Columns)),
-			Allowed: "14 columns",
-		}
+		return &config.Error{File: t.File, Line: t.Lines[0], Found: fmt.Sprintf("%d columns", len(t.Columns)),
+			Allowed: "14 columns"}
 	}
 	for k := range features {
 		t.Columns[k].Name = features[k].name
@@ -119,7 +130,7 @@ func (d *Dataset) addHospital(t *Table, group int32, features []feature, fill, n
 		}
 	}
 	keep := t.complete(fill)
-	x, err := t.encode(features, keep, normalize)
+	x, err := t.encode(features, keep, p.Normalize)
 	if err != nil {
 		return err
 	}
@@ -128,7 +139,11 @@ func (d *Dataset) addHospital(t *Table, group int32, features []feature, fill, n
 		if !slices.Contains([]float64{0, 1, 2, 3, 4}, v) {
 			return t.bad(row, "num", fmt.Sprint(v), "0 to 4")
 		}
-		d.Labels = append(d.Labels, int32(min(v, 1)))
+		if p.Target == "num" {
+			d.Targets = append(d.Targets, float32(v))
+		} else {
+			d.Labels = append(d.Labels, int32(min(v, 1)))
+		}
 		d.Groups = append(d.Groups, group)
 	}
 	d.X.Rows, d.X.Cols, d.X.Stride = d.X.Rows+x.Rows, x.Cols, x.Cols

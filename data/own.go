@@ -146,7 +146,7 @@ func (o CSVOptions) sheet(path string, b []byte) (Sheet, error) {
 
 // ownHospital reads one hospital's file, as heartDisease reads each of the four.
 func ownHospital(decode func(any) error, from OwnFile, b []byte, seed uint64) (*Own, error) {
-	p := HeartParams{tableDefaults(), "drop"}
+	p := HeartParams{tableDefaults(), "drop", ""}
 	if err := decode(&p); err != nil {
 		return nil, err
 	}
@@ -158,13 +158,8 @@ func ownHospital(decode func(any) error, from OwnFile, b []byte, seed uint64) (*
 	if err != nil {
 		return nil, err
 	}
-	all := &Dataset{
-		Name:       "heart-disease",
-		Classes:    2,
-		ClassNames: []string{"healthy", "disease"},
-		GroupNames: []string{"own"},
-	}
-	if err := all.addHospital(t, 0, features, p.Missing == "fill", p.Normalize); err != nil {
+	all := p.empty([]string{"own"})
+	if err := all.addHospital(t, 0, features, &p); err != nil {
 		return nil, err
 	}
 	if all.Len() == 0 {
@@ -172,7 +167,7 @@ func ownHospital(decode func(any) error, from OwnFile, b []byte, seed uint64) (*
 			Allowed: "at least one row without missing cells"}
 	}
 	all.Shape = [3]int{1, 1, all.X.Cols}
-	all.Variables = append(variablesOf(features, p.Normalize), all.outcome("num", ""))
+	all.Variables = append(variablesOf(features, p.Normalize), all.outcome("num", "num"))
 	split, err := holdOut(all, p.TableParams, seed)
 	if err != nil {
 		return nil, err

@@ -80,7 +80,7 @@ func (j *joint) take(t *Table, b []byte, keep []int) error {
 
 // jointHospitals reads the four hospitals as heartDisease does.
 func jointHospitals(decode func(any) error, src Source) (*joint, error) {
-	p := HeartParams{tableDefaults(), "drop"}
+	p := HeartParams{tableDefaults(), "drop", ""}
 	if err := decode(&p); err != nil {
 		return nil, err
 	}
@@ -88,12 +88,7 @@ func jointHospitals(decode func(any) error, src Source) (*joint, error) {
 		return nil, err
 	}
 	features, options := p.layout()
-	j := &joint{Dataset: &Dataset{
-		Name:       "heart-disease",
-		Classes:    2,
-		ClassNames: []string{"healthy", "disease"},
-		GroupNames: hospitals,
-	}}
+	j := &joint{Dataset: p.empty(hospitals)}
 	st := &store{dir: src.Dir, any: p.AllowAltered}
 	for g, hospital := range hospitals {
 		path := "heart-disease/processed." + hospital + ".data"
@@ -105,7 +100,7 @@ func jointHospitals(decode func(any) error, src Source) (*joint, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := j.addHospital(t, int32(g), features, p.Missing == "fill", p.Normalize); err != nil {
+		if err := j.addHospital(t, int32(g), features, &p); err != nil {
 			return nil, err
 		}
 		if err := j.take(t, b, t.complete(p.Missing == "fill")); err != nil {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"sotto/config"
 	"sotto/tensor"
@@ -187,4 +188,11 @@ func labelsFrom(t *Table, column string, classes []string, keep []int) ([]int32,
 // flat is a data set of rows without labels yet.
 func flat(name string, x tensor.Mat) *Dataset {
 	return &Dataset{Name: name, X: x, Shape: [3]int{1, 1, x.Cols}}
+}
+
+// digested is what digests cover of parameters: their Go syntax, without a last field of
+// no value, so that data sets from before there was that field keep their digests.
+func digested(name, syntax, field string) string {
+	fields := strings.TrimSuffix(syntax[strings.Index(syntax, "{"):], "}")
+	return name + strings.TrimSuffix(fields, field) + "}"
 }

@@ -13,11 +13,22 @@ import (
 type HousingParams struct {
 	TableParams
 	// Target is "class" (default): 1 where the median house value is above 179,700
-	// dollars, the published median; or "value": the house value in 100,000 dollars.
+	// dollars, the published median; or "value": the house value in 100,000 dollars; or
+	// "scaled": that of -1 for nothing to 1 for 500,001 dollars, the cap of the census.
 	Target string `toml:"target"`
+	// Regions makes five groups by latitude and longitude.
+	Regions bool `toml:"regions,omitempty"`
+	// Symmetric scales features to [-1, 1]: they vary twice as much under the same noise.
+	Symmetric bool `toml:"symmetric,omitempty"`
 }
 
-const housingMedian = 179_700
+// GoString is what digests cover.
+func (p HousingParams) GoString() string {
+	type plain HousingParams
+	return digested("data.HousingParams", fmt.Sprintf("%#v", plain(p)), ", Regions:false, Symmetric:false")
+}
+
+const housingMedian, housingCap = 179_700, 500_001
 
 // housingFeatures have public bounds: the state's extent, the caps of the census file and
 // round figures above the largest block group.
@@ -35,15 +46,18 @@ var housingFeatures = []feature{
 // californiaHousing loads the houses data of StatLib (Pace, Barry 1997): 20,640 block
 // groups, 8 features.
 func californiaHousing(decode func(any) error, src Source) (*Split, error) {
-	p := HousingParams{tableDefaults(), "class"}
+	p := HousingParams{tableDefaults(), "class", false, false}
 	if err := decode(&p); err != nil {
 		return nil, err
 	}
 	if err := p.validate(); err != nil {
 		return nil, err
 	}
-	if p.Target != "class" && p.Target != "value" {
-		return nil, config.Bad("target", p.Target, "class, value")
+	switch {
+	case p.Symmetric && !p.Normalize:
+		return nil, config.Bad("symmetric", true, "false without normalize")
+	case !slices.Contains([]string{"class", "value", "scaled"}, p.Target):
+		return nil, config.Bad("target", p.Target, "class, value, scaled")
 	}
 	st := &store{dir: src.Dir, any: p.AllowAltered}
 	t, err := st.table("california-housing/cal_housing.data", CSVOptions{})
@@ -55,11 +69,17 @@ func californiaHousing(decode func(any) error, src Source) (*Split, error) {
 	if err != nil {
 		return nil, err
 	}
+	for k := range x.Data {
+		if p.Symmetric {
+			x.Data[k] = 2*x.Data[k] - 1
+		}
+	}
 	value, err := t.Column("9")
 	if err != nil {
 		return nil, err
 	}
 	all := flat("california-housing", x)
+	all.RowNorm = longest(housingFeatures, p.Normalize)
 	if p.Target == "class" {
 		all.Classes, all.ClassNames = 2, []string{"below", "above"}
 	}
@@ -67,18 +87,36 @@ func californiaHousing(decode func(any) error, src Source) (*Split, error) {
 		switch {
 		case p.Target == "value":
 			all.Targets = append(all.Targets, float32(v/100_000))
+		case p.Target == "scaled":
+			all.Targets = append(all.Targets, float32(2*min(max(v/housingCap, 0), 1)-1))
 		case v > housingMedian:
 			all.Labels = append(all.Labels, 1)
 		default:
 			all.Labels = append(all.Labels, 0)
 		}
 	}
-	all.Variables = append(variablesOf(housingFeatures, p.Normalize), all.outcome("value", "value"))
+	if p.Regions {
+		all.regions(t)
+	}
+	if !p.Symmetric { // variables know features from 0 to 1
+		all.Variables = append(variablesOf(housingFeatures, p.Normalize), all.outcome("value", "value"))
+	}
 	split, err := holdOut(all, p.TableParams, src.Seed)
 	if err != nil {
 		return nil, err
 	}
 	return split.seal(p, src.Seed, st.sums), nil
+}
+
+// regions makes groups by round degrees.
+func (d *Dataset) regions(t *Table) {
+	d.GroupNames = []string{"north", "bay", "valley", "angeles", "south"}
+	for row, north := range t.Columns[1].Numbers {
+		east := t.Columns[0].Numbers[row]
+		in := []bool{north >= 38.5, east < -121.5 && north >= 36.5, north >= 34.8,
+			north >= 33.5 && east < -117.7, true}
+		d.Groups = append(d.Groups, int32(slices.Index(in, true)))
+	}
 }
 
 // AdultParams are the parameters of "adult-a9a".

@@ -103,6 +103,57 @@ func TestCaliforniaHousing(t *testing.T) {
 	}
 }
 
+// Regions hold all records between them, and each one's places; scaled targets and
+// features are those of the file.
+func TestCaliforniaRegions(t *testing.T) {
+	dir := dataDir(t, "california-housing")
+	raw := load(t, "california-housing", dir, "target = 'value'\nnormalize = false\nregions = true").Train
+	scaled := load(t, "california-housing", dir, "target = 'scaled'\nsymmetric = true\nregions = true").Train
+	cities := []struct {
+		east, north float64
+		region      int32
+	}{{-122.4, 40.6, 0}, {-122.4, 37.8, 1}, {-119.8, 36.7, 2}, {-118.2, 34.1, 3}, {-117.2, 32.7, 4}}
+	seen := map[int32]bool{}
+	for i := range raw.Len() {
+		x := raw.X.Row(i)
+		for _, c := range cities { // Redding, San Francisco, Fresno, Los Angeles, San Diego
+			if math.Hypot(float64(x[0])-c.east, float64(x[1])-c.north) < .1 {
+				if seen[c.region] = true; raw.Groups[i] != c.region {
+					t.Fatalf("%v is in region %d, want %d", x[:2], raw.Groups[i], c.region)
+				}
+			}
+		}
+		age := 2*float64(x[2])/52 - 1
+		value := 2*float64(raw.Targets[i])*1e5/500_001 - 1
+		if math.Abs(float64(scaled.X.Row(i)[2])-age) > 1e-6 ||
+			math.Abs(float64(scaled.Targets[i])-value) > 1e-6 {
+			t.Fatalf("record %d: %v, %v", i, scaled.X.Row(i), scaled.Targets[i])
+		}
+	}
+	if len(seen) != len(cities) {
+		t.Errorf("regions %v", seen)
+	}
+}
+
+// Diagnoses as counts are above 0 for the records whose label is 1, and only for those.
+func TestHeartCounts(t *testing.T) {
+	dir := dataDir(t, "heart-disease")
+	labels, counts := load(t, "heart-disease", dir, ""), load(t, "heart-disease", dir, "target = 'num'")
+	most := float32(0)
+	for i, label := range labels.Train.Labels {
+		y := counts.Train.Targets[i]
+		if most = max(most, y); (y > 0) != (label == 1) || y != float32(int(y)) {
+			t.Fatalf("record %d: %v, label %d", i, y, label)
+		}
+	}
+	if most != 4 || counts.Train.Labels != nil {
+		t.Errorf("counts up to %v, labels %v", most, counts.Train.Labels)
+	}
+	if _, err := data.Load("heart-disease", dir, 1, params("target = 'age'")); err == nil {
+		t.Error("another target")
+	}
+}
+
 func TestAdult(t *testing.T) {
 	s := load(t, "adult-a9a", dataDir(t, "adult-a9a"), "")
 	if a, b := summary.Of(s.Train).Counts,

@@ -9,7 +9,6 @@ import (
 	"math"
 	"os"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
 	"sotto/config"
@@ -147,15 +146,10 @@ func csvFile(decode func(any) error, src Source) (*Split, error) {
 	return split.seal(p.unplaced(), src.Seed, sums), nil
 }
 
-// GoString is what digests cover. Without persons it is what it was before there were
-// any, so that no data set has another digest.
+// GoString is what digests cover.
 func (p CSVParams) GoString() string {
 	type plain CSVParams
-	s := "data.CSVParams" + strings.TrimPrefix(fmt.Sprintf("%#v", plain(p)), "data.plain")
-	if p.UnitColumn == "" {
-		s = strings.TrimSuffix(s, `, UnitColumn:""}`) + "}"
-	}
-	return s
+	return digested("data.CSVParams", fmt.Sprintf("%#v", plain(p)), `, UnitColumn:""`)
 }
 
 // unplaced is what the digest covers: where the files lie does not matter.
@@ -188,12 +182,8 @@ func (p *CSVParams) load(path string, sums *[]string) (*Dataset, error) {
 	}
 	keep := t.complete(false)
 	if len(keep) == 0 {
-		return nil, &config.Error{
-			File:    path,
-			Line:    t.Lines[0],
-			Found:   "no complete row",
-			Allowed: "at least one row without missing cells",
-		}
+		return nil, &config.Error{File: path, Line: t.Lines[0], Found: "no complete row",
+			Allowed: "at least one row without missing cells"}
 	}
 	features, err := p.features(t)
 	if err != nil {
@@ -256,12 +246,8 @@ func (p *CSVParams) features(t *Table) ([]feature, error) {
 		fs = append(fs, f)
 	}
 	if len(fs) == 0 {
-		return nil, &config.Error{
-			File:    t.File,
-			Line:    1,
-			Found:   "no column left for features",
-			Allowed: "at least one",
-		}
+		return nil, &config.Error{File: t.File, Line: 1, Found: "no column left for features",
+			Allowed: "at least one"}
 	}
 	return fs, nil
 }

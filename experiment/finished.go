@@ -23,7 +23,12 @@ func readPersonal(f *File) error {
 	if err := p.Validate(); err != nil || !p.Enabled {
 		return f.At(PersonalSection, err)
 	}
-	p.Fill()
+	network := !model.LinearNames[f.Model.Name]
+	if p.Layers != "" && !network {
+		return f.At(PersonalSection, config.Bad("layers", p.Layers,
+			"nothing with model "+f.Model.Name+", which has one layer"))
+	}
+	p.Fill(network)
 	return nil
 }
 
@@ -33,9 +38,9 @@ func checkPersonal(e *Experiment) error {
 	if !f.Model.Personal.Enabled {
 		return nil
 	}
-	if _, ok := model.Linear(e.Task.Model); !ok || e.Task.Split.Train.Classes > 2 {
+	if m := e.Task.Model; model.Reconstructs(m) || m.Outputs() > 1 && e.Task.Split.Train.Classes == 0 {
 		return f.At("model", config.Bad("name", f.Model.Name,
-			"logistic, least-squares or huber, of at most two classes, with [personal]"))
+			"a model that predicts classes or a number, with [personal]"))
 	}
 	return nil
 }
@@ -48,9 +53,13 @@ func Finish(e *Experiment, place int, shared tensor.Vec) (*finishing.Model, erro
 	if !p.Enabled {
 		return nil, nil
 	}
-	glm, ok := model.Linear(e.Task.Model)
-	if !ok || len(shared) != e.Task.Model.Dim() {
+	if len(shared) != e.Task.Model.Dim() {
 		return nil, fmt.Errorf("experiment: model %s cannot be finished", e.File.Model.Name)
+	}
+	glm, ok := model.Linear(e.Task.Model)
+	if !ok {
+		return finishing.FitNetwork(&finishing.Network{Model: e.Task.Model, Init: e.Task.Init, Shared: shared,
+			Data: e.Task.Split.Train, Rows: e.Task.Parts[place], Seed: e.File.Run.Seed}, p), nil
 	}
 	return finishing.Fit(&finishing.Own{GLM: glm, Shared: shared, Data: e.Task.Split.Train,
 		Rows: e.Task.Parts[place], Seed: e.File.Run.Seed}, p), nil

@@ -94,7 +94,7 @@ func (p planner) rehearseAlike(life plan.Life, env agent.Env) error {
 	f := p.File
 	life.Pacing, life.View = f.Pacing, &agent.View{SelfWeight: 1}
 	env.Agents, env.Records, env.Rounds, env.Graph = f.Topology.Agents, 1, f.Steps, p.Graphs.known()
-	env.Table = tableOf(p.Experiment, 0)
+	env.Table, env.Noise = tableOf(p.Experiment, 0), answerNoise(p.Experiment, 0)
 	asks, err := plan.Rehearse(p.Factory, env, life)
 	if err != nil {
 		return err

@@ -180,11 +180,11 @@ func (e planner) checkQueries() error {
 		_, err := oracle.New(&a.Public, &a.Asks[k].Query)
 		if errors.Is(err, oracle.ErrNoTable) {
 			return fmt.Errorf("%w: %w", err, e.File.Refuse("model.name", e.File.Model.Name,
-				"logistic, least-squares or huber"))
+				"logistic, least-squares, huber or poisson"))
 		}
 		if errors.Is(err, oracle.ErrNotLinear) {
 			return fmt.Errorf("%w: %w", err, e.File.Refuse("model.name", e.File.Model.Name,
-				"huber, least-squares, or logistic with two classes"))
+				"huber, least-squares, poisson, or logistic with two classes"))
 		}
 	}
 	return nil
@@ -257,7 +257,7 @@ func (e *Experiment) Env(i int) agent.Env {
 		MaxRecords: e.Clock.MaxRecords,
 		Turns:      agent.Turns{Tokens: e.File.Token.Count},
 	}
-	env.Wakes, env.Table = e.Clock.wakes(i), tableOf(e, i)
+	env.Wakes, env.Table, env.Noise = e.Clock.wakes(i), tableOf(e, i), answerNoise(e, i)
 	return env
 }
 
@@ -268,7 +268,7 @@ func (e planner) gradientBound() (float64, error) {
 	switch x := e.Task.Split.Train.RowNorm; {
 	case !linear || math.IsInf(glm.Slope, 1):
 		return 0, e.File.Refuse("model.name", e.File.Model.Name,
-			"huber, or logistic with two classes, whose gradients are bounded")
+			"huber, poisson, or logistic with two classes, whose gradients are bounded")
 	case x == 0:
 		return 0, e.File.Refuse("data.dataset", e.File.Data.Dataset,
 			"one whose rows have a public bound, such as houses")

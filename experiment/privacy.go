@@ -260,7 +260,8 @@ func (p *PrivacyParams) validateSampled() error {
 		return config.Bad("batch_size", "nothing", "a public expected batch size: under add-remove one "+
 			"computed from sample_rate would use the private number of records")
 	case p.SampleRate == 0 && p.BatchSize == 0:
-		return config.Bad("batch_size", "nothing", "batch_size (expected) or sample_rate")
+		return config.Bad("batch_size", "nothing", "batch_size (expected) or "+
+			"sample_rate; --suggest of sotto run and sotto plan finds one, and algorithm newton needs none")
 	}
 	return nil
 }

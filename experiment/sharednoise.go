@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"sotto/agent"
@@ -101,6 +102,20 @@ func sharedNoise(e *Experiment) (privacy.Scheme, error) {
 		s.Factors, err = noise.AgainstAnyOne()
 	}
 	return s, err
+}
+
+// normal says that noise is normal, an agent's own or shared.
+func (m *Mechanism) normal() bool { return m.ExactView || m.Pairwise }
+
+// spread is the standard deviation of all noise in agent i's answers over that which
+// counts.
+func spread(e *Experiment, i int) float64 {
+	s, ok := e.Setup.Scheme.(*privacy.Pairwise)
+	if !ok {
+		return 1
+	}
+	id := e.Seats.ID(i)
+	return math.Sqrt(1+float64(len(s.Neighbors(id)))*s.Ratio*s.Ratio) / s.Counts(id)
 }
 
 // warnUnequal says where shared noise does not cancel.

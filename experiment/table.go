@@ -14,7 +14,8 @@ func tableOf(e *Experiment, i int) agent.Table {
 	if !ok {
 		return agent.Table{}
 	}
-	t := agent.Table{Outputs: m.Outputs, Norm: rowNorm(e, &m), Slope: m.Slope, Curvature: m.Curvature}
+	t := agent.Table{Outputs: m.Outputs, Norm: rowNorm(e, &m), Slope: m.Slope, Curvature: m.Curvature,
+		Weight: m.Heaviest}
 	if m.Quadratic {
 		t.Target, t.Slope = 1, 1
 	}

@@ -95,6 +95,7 @@ func (n *network) Predict(dst tensor.Mat, theta tensor.Vec, x tensor.Mat, w *Wor
 		z := n.forward(w, rows(x, lo, hi))
 		for s := range z.Rows {
 			copy(dst.Row(lo+s), z.Row(s))
+			n.means(dst.Row(lo + s))
 		}
 	}
 }

@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"math"
 
 	"sotto/model/onnx"
 	"sotto/tensor"
@@ -50,6 +51,11 @@ func AppendONNX(g *onnx.Graph, m Model, theta tensor.Vec, x string) (string, err
 		outputs[i] = e.x
 	}
 	e.flat()
+	if n.largest > 0 {
+		e.add("Clip", []string{g.Floats("least", []float32{leastScore}),
+			g.Floats("most", []float32{float32(math.Log(n.largest))})})
+		e.add("Exp", nil)
+	}
 	return e.x.name, e.err
 }
 

@@ -90,8 +90,14 @@ type Table struct {
 	Slopes func(dst, z []float64, y float64)
 	// Slope bounds the norm of that derivative; +Inf where nothing does.
 	Slope float64
-	// Curvature bounds the eigenvalues of the second derivative by the outputs.
+	// Curvature bounds the eigenvalues of the second derivative by the outputs. Where
+	// Weight is set it bounds what they are over the weight, on the way to the best
+	// parameters and in the mean over records alike in x.
 	Curvature float64
+	// Weight is what the row of a record with target y counts in moments that stand for
+	// the curvature, at least 0 and at most Heaviest; nil: 1.
+	Weight   func(y float64) float64
+	Heaviest float64 // 1 without Weight
 	// Quadratic says that the loss is (z - y)².
 	Quadratic bool
 }
@@ -107,7 +113,7 @@ func TableOf(m Model) (Table, bool) {
 		// 1992), and a difference of two distributions no norm above √2.
 		l := n.layers[0].(linear)
 		return Table{Outputs: l.out, Intercept: l.bias, Slopes: softmaxSlopes, Slope: math.Sqrt2,
-			Curvature: .5}, true
+			Curvature: .5, Heaviest: 1}, true
 	}
 	loss, labels := n.glm.Loss, !n.targets
 	slopes := func(dst, z []float64, y float64) {
@@ -116,8 +122,12 @@ func TableOf(m Model) (Table, bool) {
 		}
 		_, dst[0], _ = loss(z[0], y)
 	}
-	return Table{Outputs: 1, Intercept: n.glm.Intercept, Slopes: slopes, Slope: n.glm.Slope,
-		Curvature: n.glm.Curvature, Quadratic: n.glm.Quadratic}, true
+	t := Table{Outputs: 1, Intercept: n.glm.Intercept, Slopes: slopes, Slope: n.glm.Slope,
+		Curvature: n.glm.Curvature, Quadratic: n.glm.Quadratic, Heaviest: 1}
+	if n.largest > 0 {
+		t.Curvature, t.Weight, t.Heaviest = 1, weightOfCount(n.largest), n.largest
+	}
+	return t, true
 }
 
 // softmaxSlopes is the derivative of softmaxCrossEntropy.

@@ -11,7 +11,7 @@ import (
 // The derivatives are those of the loss (central differences), and value and slope are
 // those of the network's own loss.
 func TestGLM(t *testing.T) {
-	for name, classes := range map[string]int{"logistic": 2, "least-squares": 0, "huber": 0} {
+	for name, classes := range map[string]int{"logistic": 2, "least-squares": 0, "huber": 0, "poisson": 0} {
 		m, err := model.New(name, model.Shape{Height: 1, Width: 1, Channels: 1, Classes: classes}, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -68,6 +68,10 @@ func decoder(params any) func(any) error {
 			if p, ok := params.(model.MLPParams); ok {
 				*dst = p
 			}
+		case *model.PoissonParams:
+			if p, ok := params.(model.PoissonParams); ok {
+				*dst = p
+			}
 		case *model.LinearParams:
 			if p, ok := params.(model.LinearParams); ok {
 				*dst = p

@@ -77,8 +77,8 @@ type Model interface {
 	// a label out of range) adds exactly zero. An empty batch adds nothing. What addition
 	// itself rounds off in float32 is not part of the bound.
 	ClippedGradientSum(dst, theta tensor.Vec, batch *Batch, clip float64, w *Workspace) Stats
-	// Predict writes one row of Outputs logits (or the predicted value) for each row of
-	// x.
+	// Predict writes one row of Outputs logits, or the predicted value, or the predicted
+	// mean of a count, for each row of x.
 	Predict(dst tensor.Mat, theta tensor.Vec, x tensor.Mat, w *Workspace)
 	// Outputs is the length of a row that Predict writes. 1: the logit of label 1, or the
 	// value of a regression.

@@ -25,6 +25,7 @@ var Models = map[string]func(decode func(params any) error, s Shape) (Model, err
 	"logistic":      newLogistic,
 	"least-squares": newLeastSquares,
 	"huber":         newHuber,
+	"poisson":       newPoisson,
 	"mlp":           newMLP,
 	"autoencoder":   newAutoencoder,
 	"mean":          newMean,
@@ -34,6 +35,9 @@ var Models = map[string]func(decode func(params any) error, s Shape) (Model, err
 	"resnet18":      newResNet18,
 	"layers":        newLayers,
 }
+
+// LinearNames are the models whose outputs are linear in their parameters.
+var LinearNames = map[string]bool{"logistic": true, "least-squares": true, "huber": true, "poisson": true}
 
 // New builds the named model for samples of the given shape. A name, shape or parameter
 // that cannot be used gives a config.Error.

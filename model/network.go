@@ -32,11 +32,12 @@ const clipShrink = 1e-5
 type network struct {
 	stack
 	loss    loss
-	targets bool // the loss reads Targets, not Labels
-	inputs  bool // the loss reads neither: the target is the sample itself
-	ranks   bool // the outputs are margins: they stand for no probability
-	glm     *GLM // of a generalized linear model
-	softmax bool // logistic regression of several classes
+	targets bool    // the loss reads Targets, not Labels
+	inputs  bool    // the loss reads neither: the target is the sample itself
+	ranks   bool    // the outputs are margins: they stand for no probability
+	glm     *GLM    // of a generalized linear model
+	softmax bool    // logistic regression of several classes
+	largest float64 // above 0: outputs are logarithms of means of counts, which are at most this
 	// total adds the losses of a chunk, whose first row is sample lo, to sum; nil: one by
 	// one
 	total func(sum float64, z tensor.Mat, b *Batch, lo int) float64

@@ -207,6 +207,10 @@ func (n *node) execute(in []array) array {
 			}
 			return v
 		})
+	case "Clip":
+		return x.each(func(v float64) float64 { return min(max(v, in[1].v[0]), in[2].v[0]) })
+	case "Exp":
+		return x.each(math.Exp)
 	case "Tanh":
 		return x.each(math.Tanh)
 	case "Sigmoid":

@@ -97,6 +97,9 @@ func (k task) outputs(theta, x []float64) []float64 {
 			outs = 1
 		}
 		return r.linear(x, outs, p.Intercept)
+	case "poisson":
+		p, _ := k.params.(model.PoissonParams)
+		return apply(r.linear(x, outs, p.Intercept), math.Exp)
 	case "mlp":
 		p, ok := k.params.(model.MLPParams)
 		if !ok {
@@ -150,6 +153,10 @@ func (k task) value(theta []float64, b *model.Batch, i int) float64 {
 		}
 		return sum
 	}
+	if k.kind == "poisson" { // scores are below ln 10
+		y := math.Min(math.Max(float64(b.Targets[i]), 0), 10)
+		return z[0] - y*math.Log(z[0]) + y*math.Log(math.Max(y, 1e-300)) - y
+	}
 	if k.kind == "autoencoder" {
 		sum := 0.
 		for j, x := range b.X.Row(i) {
@@ -194,6 +201,8 @@ var tasks = []task{
 	{"least-squares", "least-squares", model.Shape{Height: 1, Width: 9, Channels: 1}, nil, 9, false},
 	{"least-squares-intercept", "least-squares", model.Shape{Height: 1, Width: 9, Channels: 1},
 		model.LinearParams{Intercept: true}, 10, false},
+	{"poisson-intercept", "poisson", model.Shape{Height: 1, Width: 8, Channels: 1},
+		model.PoissonParams{LinearParams: model.LinearParams{Intercept: true}, Largest: 10}, 9, false},
 	{"mlp-relu", "mlp", model.Shape{Height: 3, Width: 4, Channels: 1, Classes: 3},
 		model.MLPParams{Hidden: []int{9}, Activation: "relu"}, 147, false},
 	{"mlp-tanh-deep", "mlp", model.Shape{Height: 1, Width: 5, Channels: 1, Classes: 2},

@@ -1,6 +1,7 @@
 package node_test
 
 import (
+	"fmt"
 	"io"
 	"log/slog"
 	"testing"
@@ -28,7 +29,7 @@ var synchronous = map[string]func(p any){
 	"query":          func(any) {},
 	"newton": func(p any) {
 		if p, ok := p.(*algo.NewtonParams); ok {
-			p.Steps = 2
+			p.Steps, p.MomentsNoise = 2, 1.5
 		}
 	},
 	"local": func(any) {},
@@ -96,6 +97,19 @@ func TestNodesEqualTheSimulator(t *testing.T) {
 	t.Run("km with own state", func(t *testing.T) {
 		nodetest.Equal(t, nodetest.Options{Factory: ownState(t)}, openMemory)
 	})
+	for _, shared := range []bool{false, true} {
+		t.Run(fmt.Sprint("bias-corrected adam and a tail, shared noise ", shared), func(t *testing.T) {
+			f, err := algo.New("dsgd", func(p any) error {
+				o := &p.(*algo.DSGDParams).Optimizer
+				o.Optimizer, o.Tail = "adam-bc", .5
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			nodetest.Equal(t, nodetest.Options{Factory: f, Shared: shared}, openMemory)
+		})
+	}
 	t.Run("star", func(t *testing.T) {
 		nodetest.Equal(t, nodetest.Options{Factory: factory(t, "dsgd"), Graph: "star", Agents: 5}, openMemory)
 	})

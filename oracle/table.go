@@ -17,8 +17,8 @@ const (
 )
 
 // ErrNoTable says that a model is not linear in its parameters.
-var ErrNoTable = fmt.Errorf("%w: oracles moments and gradient-sum need model logistic, least-squares "+
-	"or huber", privacy.ErrRefused)
+var ErrNoTable = fmt.Errorf("%w: oracles moments and gradient-sum need model logistic, least-squares, "+
+	"huber or poisson", privacy.ErrRefused)
 
 // table makes the rows of a Statistic from records and the query: what an owner with a
 // small table releases of it. A row x is a record's features, with the constant of an
@@ -26,7 +26,9 @@ var ErrNoTable = fmt.Errorf("%w: oracles moments and gradient-sum need model log
 //
 //	moments       the upper triangle of x xᵀ by row, with √2 times what is beside the
 //	              diagonal: its norm is |x|², at most the clip. Where the loss is a
-//	              square, of (x, y) with the target cut to [-B, B], B = Operator.Bound
+//	              square, of (x, y) with the target cut to [-B, B], B = Operator.Bound.
+//	              Where the model weighs records, times the weight, of a row with a norm
+//	              of at most √(C/heaviest)
 //	gradient-sum  the gradient of the loss at the query's point, scaled to norm at most
 //	              the clip
 //
@@ -70,7 +72,7 @@ func (t *table) moments(dst []float64, r int32, q *agent.Query, clip float64) {
 	if math.IsInf(clip, 1) {
 		bound = 0
 	}
-	x, radius := t.x[:t.features], math.Sqrt(math.Max(0, clip-bound*bound))
+	x, radius := t.x[:t.features], math.Sqrt(math.Max(0, clip-bound*bound)/t.Heaviest)
 	if n := norm(x); n > radius {
 		for c := range x {
 			x[c] *= radius / n
@@ -90,6 +92,13 @@ func (t *table) moments(dst []float64, r int32, q *agent.Query, clip float64) {
 			dst[at] = math.Sqrt2 * v * w
 			at++
 		}
+	}
+	if t.Weight == nil {
+		return
+	}
+	weight := t.Weight(y)
+	for k := range dst {
+		dst[k] *= weight
 	}
 }
 

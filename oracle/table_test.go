@@ -24,7 +24,8 @@ func tables(t *testing.T, n int) map[string]struct {
 		m model.Model
 		d *data.Dataset
 	}{}
-	for name, classes := range map[string]int{"logistic": 2, "softmax": 4, "huber": 0, "least-squares": 0} {
+	for name, classes := range map[string]int{"logistic": 2, "softmax": 4, "huber": 0, "least-squares": 0,
+		"poisson": 0} {
 		built := name
 		if name == "softmax" {
 			built = "logistic"
@@ -36,6 +37,8 @@ func tables(t *testing.T, n int) map[string]struct {
 					p.Intercept = true
 				case *model.HuberParams:
 					p.Intercept = true
+				case *model.PoissonParams:
+					p.Intercept, p.Largest = true, 2.5
 				}
 				return nil
 			})
@@ -131,6 +134,11 @@ func TestMoments(t *testing.T) {
 			if name == "least-squares" {
 				q.Operator.Bound, q.Clip = bound, radius*radius+bound*bound
 			}
+			heaviest := 1.
+			if name == "poisson" {
+				heaviest = 2.5
+				q.Clip *= heaviest
+			}
 			o := tableOracle(t, oracle.MomentsName, c.m, c.d, count(n), 1, nil)
 			r, err := o.Describe(q)
 			if err != nil || r.Parts[0].Clip != q.Clip || r.Parts[0].Shift != 1 || r.Scale != 1 {
@@ -157,6 +165,9 @@ func TestMoments(t *testing.T) {
 						f := math.Sqrt2
 						if i == j {
 							f = 1
+						}
+						if name == "poisson" { // a record weighs its count, 1 at least
+							f *= math.Max(1, math.Min(heaviest, float64(c.d.Targets[k])))
 						}
 						if at == len(want) {
 							want = append(want, 0)

@@ -66,6 +66,12 @@ func Scaled(m Mechanism, factor float64) (Mechanism, error) {
 	case KNorm:
 		m.Scale *= factor
 		return m, nil
+	case Decor: // all its noise: messages over their factors have the joint law of before
+		m.NoiseMultiplier *= factor
+		m.Pair *= factor
+		m.Effective *= factor
+		_, err := NewDecor(m)
+		return m, err // not the new one: blocks go on
 	case None, Withheld, PostProcessed:
 		return m, nil
 	}

@@ -122,14 +122,19 @@ func (f *planFlags) member(cmd *cobra.Command, args []string) error {
 
 // simulation plans a run of a run file.
 func (f *planFlags) simulation(cmd *cobra.Command, args []string) error {
+	if f.suggest {
+		e, s, err := forecast.Proposed(strings.Join(args, ""), f.set, f.dataDir)
+		if err != nil {
+			return err
+		}
+		cli.Say(cmd, "configuration %s", e.Digest())
+		return f.writeSuggestion(cmd.OutOrStdout(), e, s)
+	}
 	e, err := build(args, f.set, f.dataDir)
 	if err != nil {
 		return err
 	}
 	cli.Say(cmd, "configuration %s", e.Digest())
-	if f.suggest {
-		return f.writeSuggestion(cmd.OutOrStdout(), e)
-	}
 	plan, err := forecast.Of(e)
 	if err != nil {
 		return err
@@ -141,11 +146,7 @@ func (f *planFlags) simulation(cmd *cobra.Command, args []string) error {
 }
 
 // writeSuggestion says what the run could be given, and why.
-func (f *planFlags) writeSuggestion(w io.Writer, e *experiment.Experiment) error {
-	s, err := forecast.Suggest(e)
-	if err != nil {
-		return err
-	}
+func (f *planFlags) writeSuggestion(w io.Writer, e *experiment.Experiment, s *forecast.Suggestion) error {
 	if f.output.JSON() {
 		return json.NewEncoder(w).Encode(s)
 	}
@@ -159,7 +160,7 @@ func (f *planFlags) writeSuggestion(w io.Writer, e *experiment.Experiment) error
 	if len(s.Drop) > 0 {
 		text += ".\n# Without " + strings.Join(s.Drop, ", ")
 	}
-	_, err = fmt.Fprintf(w, "%s.\n%s", text, s.TOML())
+	_, err := fmt.Fprintf(w, "%s.\n%s", text, s.TOML())
 	return err
 }
 

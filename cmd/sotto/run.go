@@ -14,6 +14,7 @@ import (
 
 	"sotto/cmd/sotto/cli"
 	"sotto/experiment"
+	"sotto/experiment/forecast"
 	"sotto/experiment/run"
 )
 
@@ -26,6 +27,7 @@ type runFlags struct {
 	out         string
 	dataDir     string
 	resume      string
+	suggest     bool
 }
 
 func newRun() *cobra.Command {
@@ -50,6 +52,9 @@ Without FILE a built-in task runs on generated data. An interrupted run (Ctrl-C)
 	fl.StringArrayVar(&f.set, "set", nil, "change one key of the run file, section.key=value (repeatable)")
 	fl.StringSliceVar(&f.iUnderstand, "i-understand", nil,
 		"override a refusal; recorded in every ledger and statement (delta)")
+	fl.BoolVar(&f.suggest, "suggest", false,
+		"give what the file leaves out of rounds, batch size, clip, step sizes and graph as sotto plan "+
+			"--suggest proposes it")
 	fl.StringVar(&f.seed, "seed", "", "seed, in place of the run file's")
 	fl.IntVar(&f.workers, "workers", 0,
 		"agents stepped at the same time; 0: one for each processor; changes no result")
@@ -95,9 +100,10 @@ func (f *runFlags) check(args []string) error {
 			return cli.Usagef("--seed: found %q, allowed: 0 to 9223372036854775807", f.seed)
 		}
 	}
-	if f.resume != "" && (len(args) > 0 || len(f.set) > 0 || f.seed != "" || len(f.iUnderstand) > 0) {
+	if f.resume != "" && (len(args) > 0 || len(f.set) > 0 || f.seed != "" || len(f.iUnderstand) > 0 ||
+		f.suggest) {
 		return cli.Usagef("--resume goes on with the interrupted run's own configuration: no " +
-			"FILE, --set, --seed or --i-understand beside it")
+			"FILE, --set, --seed, --suggest or --i-understand beside it")
 	}
 	return nil
 }
@@ -108,7 +114,7 @@ func (f *runFlags) start(cmd *cobra.Command, args []string, opt run.Options) (*r
 		endsByContext(cmd.Context())
 		return run.Resume(cmd.Context(), f.resume, f.dataDir, opt)
 	}
-	e, err := build(args, f.settings(), f.dataDir)
+	e, err := f.build(cmd, args)
 	if err != nil {
 		return nil, err
 	}
@@ -124,6 +130,18 @@ func (f *runFlags) start(cmd *cobra.Command, args []string, opt run.Options) (*r
 		e.Task.Split.Train.Digest, e.Task.Split.Test.Digest)
 	endsByContext(cmd.Context())
 	return run.Run(cmd.Context(), e, opt)
+}
+
+// build reads the run file, and completes it where that is asked for.
+func (f *runFlags) build(cmd *cobra.Command, args []string) (*experiment.Experiment, error) {
+	if !f.suggest {
+		return build(args, f.settings(), f.dataDir)
+	}
+	e, s, err := forecast.Completed(strings.Join(args, ""), f.settings(), f.dataDir)
+	if err == nil {
+		fmt.Fprintf(cli.Notes(cmd), "suggested:\n%s\n", s.TOML())
+	}
+	return e, err
 }
 
 // settings are all changes to the run file that the flags ask for.

@@ -21,14 +21,28 @@ type Params struct {
 	// Enabled makes every owner's own model at the end of the run.
 	Enabled bool `toml:"enabled"`
 	// Strengths are tried: how many records the prior counts as in each direction of the
-	// parameters. Each is above 0 and at most 1e9. Default: .001 to 10,000 by tens.
+	// parameters. Each is above 0 and at most 1e9. Default: .001 to 10,000 by tens, of
+	// networks .1, 3 and 100.
 	Strengths []float64 `toml:"strengths,omitempty"`
-	// Folds of the cross-validation on the owner's training records, 2 to 20; default 5.
+	// Folds of the cross-validation on the owner's training records, 2 to 20; default 5,
+	// of networks 3.
 	Folds int `toml:"folds,omitempty"`
+	// Layers of a network that are trained around the shared model: "last" (default), or
+	// "all".
+	Layers string `toml:"layers,omitempty"`
 }
 
-// Fill sets defaults.
-func (p *Params) Fill() {
+// Fill sets defaults, of networks or of linear models.
+func (p *Params) Fill(network bool) {
+	if p.Strengths == nil && network {
+		p.Strengths = []float64{.1, 3, 100}
+	}
+	if p.Folds == 0 && network {
+		p.Folds = 3
+	}
+	if p.Layers == "" && network {
+		p.Layers = "last"
+	}
 	if p.Strengths == nil {
 		for k := -3; k <= 4; k++ {
 			p.Strengths = append(p.Strengths, math.Pow10(k))
@@ -41,8 +55,11 @@ func (p *Params) Fill() {
 
 // Validate names the first key that cannot be used.
 func (p *Params) Validate() error {
-	if !p.Enabled && (p.Strengths != nil || p.Folds != 0) {
-		return config.Bad("enabled", false, "true, for strengths or folds to mean something")
+	if !p.Enabled && (p.Strengths != nil || p.Folds != 0 || p.Layers != "") {
+		return config.Bad("enabled", false, "true, for strengths, folds or layers to mean something")
+	}
+	if p.Layers != "" && p.Layers != "last" && p.Layers != "all" {
+		return config.Bad("layers", p.Layers, "last, all")
 	}
 	for _, s := range p.Strengths {
 		if !(s > 0 && s <= 1e9) {
@@ -94,7 +111,7 @@ const fewest = 10
 // persons where records have persons, as many as there are folds or fewer; of an owner
 // who is one person alone, of records.
 func Fit(o *Own, p Params) *Model {
-	p.Fill()
+	p.Fill(false)
 	shared := slices.Clone(o.Shared)
 	m := &Model{Theta: shared, Candidates: [3]tensor.Vec{shared, shared, shared},
 		Weights: [3]float64{0, 1, 0}}
@@ -129,14 +146,7 @@ func Fit(o *Own, p Params) *Model {
 	outputs := [3][]float64{alone[a], everything, personal[q]}
 	m.Losses = [4]float64{l, o.loss(everything), r, math.Inf(1)}
 	m.Weights, m.Losses[3] = o.weigh(outputs)
-	m.Theta = make(tensor.Vec, len(o.Shared))
-	for i := range m.Theta { // outputs are linear in parameters, and so is their mean
-		x := 0.
-		for c := range m.Weights {
-			x += m.Weights[c] * float64(m.Candidates[c][i])
-		}
-		m.Theta[i] = float32(x)
-	}
+	m.Theta = mixture(m.Weights, m.Candidates) // outputs are linear in parameters
 	return m
 }
 

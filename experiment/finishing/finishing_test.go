@@ -226,13 +226,13 @@ func TestBrokenRecords(t *testing.T) {
 func TestParams(t *testing.T) {
 	for name, p := range map[string]finishing.Params{
 		"strengths": {Enabled: true, Strengths: []float64{0}}, "folds": {Enabled: true, Folds: 1},
-		"enabled": {Folds: 5}} {
+		"enabled": {Folds: 5}, "layers": {Enabled: true, Layers: "first"}} {
 		if err := p.Validate(); err == nil {
 			t.Errorf("%s: accepted %+v", name, p)
 		}
 	}
 	p := finishing.Params{Enabled: true}
-	if p.Fill(); p.Validate() != nil || p.Folds != 5 || len(p.Strengths) != 8 {
+	if p.Fill(false); p.Validate() != nil || p.Folds != 5 || len(p.Strengths) != 8 {
 		t.Errorf("%+v: %v", p, p.Validate())
 	}
 }

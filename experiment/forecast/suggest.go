@@ -44,12 +44,17 @@ type Suggestion struct {
 // in few parameters, gets Newton steps instead. Another run whose queries are not Poisson
 // batches of gradients, or without target_epsilon, is refused.
 func Suggest(e *experiment.Experiment) (*Suggestion, error) {
-	f := e.File
-	if f.Privacy.TargetEpsilon > 0 {
+	if e.File.Privacy.TargetEpsilon > 0 {
 		if s := tabular(e); s != nil {
 			return s, nil
 		}
 	}
+	return batches(e)
+}
+
+// batches is Suggest of a run whose queries are Poisson batches.
+func batches(e *experiment.Experiment) (*Suggestion, error) {
+	f := e.File
 	if f.Kind().Batches != oracle.Sampled || len(e.Plans) == 0 {
 		return nil, f.Refuse("algorithm.name", f.Algorithm.Name,
 			"an algorithm that asks for Poisson batches of gradients, such as dsgd or dsgt")
@@ -218,16 +223,21 @@ func (s *Suggestion) TOML() string {
 			section = k.Section
 			fmt.Fprintf(&b, "\n[%s]\n", section)
 		}
-		value := fmt.Sprint(k.Value)
-		switch v := k.Value.(type) {
-		case string:
-			value = fmt.Sprintf("%q", v)
-		case float64:
-			if v == math.Trunc(v) {
-				value = fmt.Sprintf("%.1f", v)
-			}
-		}
-		fmt.Fprintf(&b, "# %s\n%s = %s\n", k.Why, k.Key, value)
+		fmt.Fprintf(&b, "# %s\n%s = %s\n", k.Why, k.Key, k.text())
 	}
 	return b.String()
+}
+
+// text is the value as a run file has it.
+func (k *Key) text() string {
+	switch v := k.Value.(type) {
+	case string:
+		return fmt.Sprintf("%q", v)
+	case float64:
+		if v == math.Trunc(v) {
+			return fmt.Sprintf("%.1f", v)
+		}
+		return fmt.Sprintf("%.4g", v)
+	}
+	return fmt.Sprint(k.Value)
 }

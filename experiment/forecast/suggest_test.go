@@ -2,6 +2,8 @@ package forecast_test
 
 import (
 	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -109,5 +111,71 @@ func TestAPlanWarnsOfNoise(t *testing.T) {
 	}
 	if !strings.Contains(strings.Join(p.Warnings, "\n"), "noise outweighs signal") {
 		t.Errorf("warnings %q", p.Warnings)
+	}
+}
+
+const beginner = `
+[topology]
+agents = 4
+graph = "complete"
+[data]
+dataset = "glyphs"
+train = 2000
+test = 200
+[model]
+name = "mlp"
+[privacy]
+target_epsilon = 2.0
+`
+
+// A run file with an epsilon, a data set and a model alone gets the rest as it is
+// proposed; what the file has stays.
+func TestSuggestionsCompleteARunFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run.toml")
+	if err := os.WriteFile(path, []byte(beginner), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e, s, err := forecast.Completed(path, nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, proposed, err := forecast.Proposed(path, nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	same, err := forecast.Suggest(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &e.File.Privacy
+	of := map[string]any{}
+	for _, k := range proposed.Keys {
+		of[k.Key] = k.Value
+	}
+	if p.BatchSize != of["batch_size"] || e.File.Run.Rounds != uint64(of["rounds"].(int)) ||
+		same.TOML() != proposed.TOML() || strings.Contains(s.TOML(), "graph") {
+		t.Errorf("batch %v, %d rounds; proposed %+v", p.BatchSize, e.File.Run.Rounds, proposed.Keys)
+	}
+	if _, err := forecast.Suggest(built(t, beginner+"batch_size = 20\n")); err != nil {
+		t.Error(err)
+	}
+	e, s, err = forecast.Completed(path, []string{"rounds=7", "privacy.sample_rate=0.5",
+		"algorithm.step_size=0.25"}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := s.TOML()
+	if e.File.Run.Rounds != 7 || e.File.Privacy.SampleRate != .5 || e.File.Privacy.BatchSize != 0 ||
+		strings.Contains(text, "step_size") || strings.Contains(text, "batch") {
+		t.Errorf("%d rounds, privacy %+v, suggested %s", e.File.Run.Rounds, e.File.Privacy, text)
+	}
+	for key, set := range map[string][]string{
+		"optimizer":      {"algorithm.optimizer=adam"},
+		"algorithm.name": {"algorithm.name=newton", "model.name=logistic"},
+	} {
+		_, _, err := forecast.Completed(path, set, "")
+		if err == nil || !strings.Contains(err.Error(), key) {
+			t.Errorf("%v: %v", set, err)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package forecast
 import (
 	"fmt"
 
+	"sotto/data"
 	"sotto/experiment"
 	"sotto/model"
 	"sotto/privacy/account"
@@ -39,20 +40,20 @@ func tabular(e *experiment.Experiment) *Suggestion {
 			"algorithm.step_size", "algorithm.step_size_final", "algorithm.schedule"},
 		Keys: []Key{
 			{"", "rounds", tableSteps, "one matrix of second moments and eight gradients, each averaged " +
-				"in one " +
-				"round"},
-			{"algorithm", "name", "newton", "the model is linear in its few parameters: steps, clips " +
-				"and batches " +
-				"follow from public bounds"},
+				"in one round"},
+			{"algorithm", "name", "newton", "the model is linear in its few parameters: steps, clips and " +
+				"batches follow from public bounds"},
 			{"topology", "graph", "complete", "all average with all, so that one round is enough for an " +
 				"average"},
 		}}
 	if !glm.Intercept {
 		s.Keys = append(s.Keys, Key{"model", "intercept", true, "a constant costs one parameter"})
 	}
-	s.Keys = append(s.Keys, Key{"evaluate", "on", "own", "every owner is tested on its own records"},
-		Key{"personal", "enabled", true, "every owner ends with a model of its own around the shared one: " +
-			"nothing of it leaves, nothing is charged"})
+	if e.Task.Split.Test.Groups != nil && data.ByGroups(f.Data.Partition) {
+		s.Keys = append(s.Keys, Key{"evaluate", "on", "own", "every owner is tested on its own records"},
+			Key{"personal", "enabled", true, "every owner ends with a model of its own around the shared " +
+				"one: nothing of it leaves, nothing is charged"})
+	}
 	if _, err := experiment.Changed(f, s.Drop, s.set()); err != nil {
 		return nil // another mechanism, unit, graph or way of running
 	}

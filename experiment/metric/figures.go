@@ -22,10 +22,15 @@ func Figured(m model.Model, classes int, targets []float32) bool {
 	return !model.Reconstructs(m) && (classes > 1 || targets != nil && m.Outputs() == 1)
 }
 
-// FigureNames are the figures of a classifier, or of a regression, in their order.
-func FigureNames(classify bool) []string {
-	if classify {
+// FigureNames are the figures of a classifier, of a model of counts, or of another
+// regression, in their order.
+func FigureNames(m model.Model, classify bool) []string {
+	switch {
+	case classify:
 		return score.Names(new(score.Predictions))
+	case model.Counts(m):
+		counts, _ := score.Counts(nil, nil)
+		return score.Names(counts)
 	}
 	return score.Names(new(score.Values))
 }
@@ -42,7 +47,7 @@ type judged struct {
 // Figures are those of all tested models as they are, beside a baseline. The order of
 // sums is that of the agents.
 func (s *Scene) Figures() (*rundir.Figures, error) {
-	names, tested := FigureNames(s.Tests.Classify), s.Tests.Tested
+	names, tested := FigureNames(s.Model, s.Tests.Classify), s.Tests.Tested
 	out := &rundir.Figures{Tested: len(tested), Shared: true}
 	for _, i := range tested {
 		out.Shared = out.Shared && s.Tests.Batches[i] == s.Tests.Batches[tested[0]]
@@ -109,6 +114,8 @@ func (s *Scene) scoredAt(i int, theta tensor.Vec, scratch *model.Workspace) (sco
 		z = append(z, double(rows.Row(r))...)
 	}
 	switch classes := s.Records.Split.Train.Classes; {
+	case model.Counts(m):
+		return score.Counts(z, double(tests.Targets))
 	case !s.Tests.Classify:
 		return score.Regression(z, double(tests.Targets))
 	case model.Ranks(m):
@@ -134,6 +141,9 @@ func (s *Scene) baseline(tests *model.Batch) (score.Scored, error) {
 	}
 	if s.Tests.Classify {
 		return score.Majority(labels, train.Classes, tests.Labels)
+	}
+	if model.Counts(s.Model) {
+		return score.MeanCount(targets, double(tests.Targets))
 	}
 	return score.Mean(targets, double(tests.Targets))
 }

@@ -16,6 +16,8 @@ func (s *Scene) Finished(finish func(i int, shared tensor.Vec) (*finishing.Model
 	names := []string{"rmse", "r2"}
 	if s.Tests.Classify {
 		names = []string{"accuracy", "auroc", "log_loss"}
+	} else if model.Counts(s.Model) {
+		names = []string{"deviance", "rmse", "r2"}
 	}
 	out := &rundir.Personal{Figures: names, Models: append(finishing.Candidates[:], "own")}
 	tested := s.Tests.Tested

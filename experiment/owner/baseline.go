@@ -78,6 +78,7 @@ func (o alone) train(by func(b *baseline)) (tensor.Vec, error) {
 	}
 	env := o.e.Env(0)
 	env.Self, env.Agents, env.Graph, env.Table.Noise = 0, 1, agent.Graph{LambdaMin: 1}, 0
+	env.Noise = 0
 	a, err := factory(env)
 	if err != nil {
 		return nil, err

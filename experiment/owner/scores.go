@@ -142,6 +142,8 @@ func (o judged) predict(theta tensor.Vec) (score.Scored, error) {
 	}
 	classes := o.e.Task.Split.Train.Classes
 	switch {
+	case model.Counts(m):
+		return score.Counts(z, double(o.tests.Targets))
 	case !o.e.Task.Classifies():
 		return score.Regression(z, double(o.tests.Targets))
 	case model.Ranks(m):
@@ -157,7 +159,11 @@ func (o judged) simple() (score.Scored, error) {
 	if o.e.Task.Classifies() {
 		return score.Majority(picked(train.Labels, rows), train.Classes, o.tests.Labels)
 	}
-	return score.Mean(double(picked(train.Targets, rows)), double(o.tests.Targets))
+	of := score.Mean
+	if model.Counts(o.e.Task.Model) {
+		of = score.MeanCount
+	}
+	return of(double(picked(train.Targets, rows)), double(o.tests.Targets))
 }
 
 // picked is the values of rows.

@@ -99,3 +99,63 @@ func TestDecorBadInput(t *testing.T) {
 		}
 	}
 }
+
+const loud = `
+name = "noisy"
+rounds = 1
+
+[topology]
+agents = 4
+graph = "ring"
+
+[data]
+dataset = "glyphs"
+train = 200
+test = 20
+
+[model]
+name = "mlp"
+
+[algorithm]
+name = "dsgd"
+step_size = 1.0
+optimizer = "adam-bc"
+
+[privacy]
+noise_multiplier = 1000.0
+target_delta = 1e-5
+max_grad_norm = 0.5
+batch_size = 10
+`
+
+// What an algorithm is told of the noise in its answers is their standard deviation, of
+// which noise is next to all here: after one step of sgd from a common start a model is
+// off by its answer. The standard deviation of 50,890 values is within 5 of its own:
+// false reject 6e-7 for each of 8.
+func TestAlgorithmsKnowTheNoise(t *testing.T) {
+	shared := []string{decorSet, "privacy.pair_noise_ratio=2", `privacy.curious="one"`}
+	for name, set := range map[string][]string{"own": nil, "shared": shared} {
+		e, models := fitted(t, loud, append(set, "algorithm.optimizer=sgd")...)
+		for i, m := range models {
+			square, d := 0., float64(len(m))
+			for k, x := range m {
+				square += math.Pow(float64(x)-float64(e.Task.Init[k]), 2) / d
+			}
+			if got, want := math.Sqrt(square), e.Env(i).Noise; math.Abs(got/want-1) > 5/math.Sqrt(2*d) {
+				t.Errorf("%s: agent %d is told of noise %v, has %v", name, i, want, got)
+			}
+		}
+	}
+	// a clip that changes has no noise that is known beforehand
+	for name, set := range map[string][]string{
+		"noise that is the same": nil, "clip": {"privacy.clipping=schedule", "privacy.clip_decay=0.9"},
+	} {
+		f, err := experiment.Parse("noisy.toml", []byte(loud), set)
+		if err == nil {
+			_, err = f.BuildWith("", drawn)
+		}
+		if wrong := err != nil && strings.Contains(err.Error(), "optimizer"); wrong != (set != nil) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package run
 import (
 	"fmt"
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -18,11 +19,17 @@ import (
 // fitted runs a file to its end, and returns the models of all agents.
 func fitted(t *testing.T, text string, set ...string) (*experiment.Experiment, []tensor.Vec) {
 	t.Helper()
+	return fittedIn(t, "", text, set...)
+}
+
+// fittedIn is fitted with a folder of data sets.
+func fittedIn(t *testing.T, dir, text string, set ...string) (*experiment.Experiment, []tensor.Vec) {
+	t.Helper()
 	f, err := experiment.Parse("newton.toml", []byte(text), set)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := f.BuildWith("", drawn)
+	e, err := f.BuildWith(dir, drawn)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,6 +146,7 @@ test = 20`, 1), "agents = 4", "agents = 4", 1)
 	}{
 		"logistic":     {experimenttest.Newton, nil, .25},
 		"intercept":    {experimenttest.Newton, []string{"model.intercept=true"}, .25},
+		"huber":        {regression, []string{"model.name=huber"}, 1},
 		"more classes": {classes, []string{"model.intercept=true"}, .5},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -244,6 +252,102 @@ func TestNewtonWithNoise(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+const counts = `
+name = "counts"
+
+[topology]
+agents = 4
+graph = "complete"
+
+[data]
+dataset = "heart-disease"
+target = "num"
+partition = "natural"
+
+[model]
+name = "poisson"
+intercept = true
+largest = 4.0
+
+[algorithm]
+name = "newton"
+
+[privacy]
+target_epsilon = 3
+target_delta = 1e-4
+`
+
+// Without noise counts are fitted to the best likelihood of all records, which
+// iteratively reweighted least squares find in their own way.
+func TestNewtonFitsCounts(t *testing.T) {
+	if os.Getenv("SOTTO_DATA") == "" {
+		t.Skip("no SOTTO_DATA")
+	}
+	e, models := fittedIn(t, os.Getenv("SOTTO_DATA"), counts, append(without[:2:2], "rounds=242",
+		"algorithm.steps=240", "algorithm.gradient_clip=1.0")...)
+	train := e.Task.Split.Train
+	p := e.Task.Model.Dim()
+	best := make([]float64, p)
+	for range 60 {
+		a, b := make([][]float64, p), make([]float64, p)
+		for i := range a {
+			a[i] = make([]float64, p)
+		}
+		for r, y := range train.Targets {
+			x := append(slices.Clone(train.X.Row(r)), 1)
+			z := 0.
+			for i, v := range x {
+				z += float64(v) * best[i]
+			}
+			mean, slope := math.Exp(min(z, math.Log(4))), 0.
+			if slope = mean; z > math.Log(4) {
+				mean, slope = 4, 1e-3
+			}
+			for i, v := range x {
+				b[i] += float64(v) * (slope*z + float64(y) - mean)
+				for j, w := range x {
+					a[i][j] += slope * float64(v) * float64(w)
+				}
+			}
+		}
+		best = solved(a, b)
+	}
+	for i, m := range models {
+		if off := apart(m, best); !(off < .02) {
+			t.Errorf("agent %d is off by %v: %v, want %v", i, off, m, best)
+		}
+	}
+}
+
+// Noise that neighbors share costs what it costs against whom the run file suspects: on a
+// complete graph of n agents, those that keep their secrets share noise of ratio r over
+// own noise s with each other, and (s² I + r² s² L)^-1 has the diagonal (1/m + (1 - 1/m)
+// /(1 + m r²))/s² for m of them.
+func TestNewtonWithCuriousNeighbors(t *testing.T) {
+	const r, n = 3., 4
+	plain, _ := fitted(t, experimenttest.Newton)
+	for curious, silent := range map[string]float64{"none": n, "one": n - 1, "neighbors": 1} {
+		set := []string{"privacy.mechanism=decor", "privacy.curious=" + curious, "privacy.pair_noise_ratio=3",
+			"algorithm.moments_noise=2"}
+		e, _ := fitted(t, experimenttest.Newton, set...)
+		same, _ := fitted(t, experimenttest.Newton, "algorithm.moments_noise=2")
+		checkCharges(t, experimenttest.Newton, set)
+		want := math.Sqrt(1 / (1/silent + (1-1/silent)/(1+silent*r*r)))
+		for i := range e.Plans {
+			if got := e.Setup.Scheme.Counts(e.Seats.ID(i)); math.Abs(got/want-1) > 1e-9 {
+				t.Errorf("curious %s: own noise counts %v times, want %v", curious, got, want)
+			}
+			a, b := e.Plans[i].Noise, same.Plans[i].Noise
+			if math.Abs(a/b-1) > 1e-9 || a == plain.Plans[i].Noise {
+				t.Errorf("curious %s: noise that counts as %v, want %v", curious, a, b)
+			}
+			if got, own := e.Env(i).Table.Noise, e.Plans[i].Noise/want; math.Abs(got/own-1) > 1e-9 {
+				t.Errorf("curious %s: the algorithm knows of noise %v, want %v", curious, got, own)
+			}
+		}
 	}
 }
 

@@ -43,7 +43,9 @@ func (p *Personal) Means(figure int) ([]float64, bool) {
 }
 
 // better reports whether a larger value of a figure is the better one.
-func better(figure string) bool { return figure != "rmse" && figure != "log_loss" }
+func better(figure string) bool {
+	return figure != "rmse" && figure != "log_loss" && figure != "deviance"
+}
 
 // write prints the owners, and of each whether it was worth it.
 func (p *Personal) write(t textTable, names *Names) {

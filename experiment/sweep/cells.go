@@ -57,12 +57,12 @@ type asked struct {
 const baselineColumn = "baseline_"
 
 // figuresOf are the names of the figures of cells.
-func figuresOf(classify bool) []string {
-	name := rundir.RMSE
+func figuresOf(t *experiment.Task) []string {
+	name, classify := rundir.RMSE, t.Classifies()
 	if classify {
 		name = metric.Accuracy
 	}
-	return append([]string{baselineColumn + name}, metric.FigureNames(classify)...)
+	return append([]string{baselineColumn + name}, metric.FigureNames(t.Model, classify)...)
 }
 
 // figureColumn begins the name of the column of a figure.

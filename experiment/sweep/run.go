@@ -99,7 +99,7 @@ func (s *Sweep) Run(ctx context.Context, opt Options) (*Result, error) {
 		return nil, err
 	}
 	if first.File.Evaluate.Figures {
-		s.more.figures = figuresOf(first.Task.Classifies())
+		s.more.figures = figuresOf(&first.Task)
 	}
 	w.dir = filepath.Join(opt.Out, first.File.Run.Name+"-sweep-"+s.digest()[:8])
 	if opt.Dir != "" {

@@ -115,8 +115,12 @@ func (m *Model) judge(z tensor.Mat, l labelled) (*Evaluation, error) {
 		}
 		_, e.Unit = m.Target()
 		e.BaselineOf = "the mean target of " + l.of
-		if own, err = score.Regression(rows, l.targets); err == nil {
-			simple, err = score.Mean(l.known, l.targets)
+		of, mean := score.Regression, score.Mean
+		if model.Counts(m.net) {
+			of, mean = score.Counts, score.MeanCount
+		}
+		if own, err = of(rows, l.targets); err == nil {
+			simple, err = mean(l.known, l.targets)
 		}
 	} else {
 		of := score.Logits

@@ -34,6 +34,12 @@
 //	      1, 0 for the mean of these targets, negative for worse
 //	mae   mean of |target - prediction|, in units of the target
 //	rmse  root of the mean of (target - prediction)^2, in units of the target
+//
+// and of one whose targets y are counts, with m the predicted mean:
+//
+//	deviance    mean of 2 (y ln(y/m) - y + m), of a Poisson variable; 0 for the targets
+//	            themselves
+//	mean_ratio  mean of m over mean of y; 1 for as many as there are
 package score
 
 import (
@@ -59,6 +65,8 @@ const (
 	notFinite  Undefined = "a prediction is not finite"
 	onlyRanks  Undefined = "the model ranks records and gives no probabilities"
 	oneTarget  Undefined = "all targets are equal"
+	noMean     Undefined = "a predicted mean is not above 0"
+	noCount    Undefined = "all counts are 0"
 	beyond     Undefined = "it is beyond the range of numbers"
 )
 

@@ -137,6 +137,39 @@ func TestRegressionByHand(t *testing.T) {
 	check(t, mean, map[string]float64{"r2": 0, "mae": 6. / 4, "rmse": math.Sqrt(14. / 4)})
 }
 
+// Counts 0 1 2 5, predicted as 1 1 1 5: unit deviances 2, 0, 2 (2 ln 2 - 1) and 0. The
+// predictions have the mean of the targets.
+func TestCountsByHand(t *testing.T) {
+	s, err := score.Counts([]float64{1, 1, 1, 5}, []float64{0, 1, 2, 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, s, map[string]float64{"deviance": (2 + 2*(2*math.Ln2-1)) / 4, "mean_ratio": 1, "mae": .5})
+	mean, err := score.MeanCount([]float64{2}, []float64{0, 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, mean, map[string]float64{"deviance": (4 + 2*(4*math.Ln2-2)) / 2, "mean_ratio": 1})
+	none, err := score.Counts([]float64{0, 0}, []float64{0, 0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, none, map[string]float64{"deviance": 0})
+	if _, err := score.Of(none, "mean_ratio"); err == nil {
+		t.Error("a ratio to no counts")
+	}
+	sure, err := score.Counts([]float64{0}, []float64{1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := score.Of(sure, "deviance"); err == nil {
+		t.Error("an infinite deviance")
+	}
+	if _, err := score.Counts([]float64{1}, []float64{-1}); err == nil {
+		t.Error("a negative count")
+	}
+}
+
 // Shares of labels 0 0 0 1 are .75 and .25. On labels 1 0 0: class 0 is predicted, equal
 // ranks give an area of one half, and a precision that is that of chance.
 func TestMajority(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 type Values struct {
 	predicted, targets []float64
 	broken             bool // a prediction is not finite
+	counts             bool // targets are counts, predictions their means
 }
 
 // Regression takes one prediction for each target. Targets must be finite, else it is a
@@ -26,6 +27,29 @@ func Regression(predicted, targets []float64) (*Values, error) {
 		s.broken = s.broken || math.IsNaN(predicted[i]) || math.IsInf(predicted[i], 0)
 	}
 	return s, nil
+}
+
+// Counts is Regression of counts, which has two figures more. Targets must be at least 0.
+func Counts(predicted, targets []float64) (*Values, error) {
+	for _, y := range targets {
+		if y < 0 {
+			return nil, config.Bad("target", y, "a count, at least 0")
+		}
+	}
+	s, err := Regression(predicted, targets)
+	if err == nil {
+		s.counts = true
+	}
+	return s, err
+}
+
+// MeanCount is Mean of counts.
+func MeanCount(training, targets []float64) (*Values, error) {
+	s, err := Mean(training, targets)
+	if err != nil {
+		return nil, err
+	}
+	return Counts(s.predicted, targets)
 }
 
 // Mean is the model that knows nothing but the targets of a training set: it predicts
@@ -49,7 +73,11 @@ func Mean(training, targets []float64) (*Values, error) {
 func (s *Values) Records() int { return len(s.targets) }
 
 func (s *Values) measures() []measure {
-	return []measure{{name: "r2", of: s.r2}, {name: "mae", of: s.mae}, {name: "rmse", of: s.rmse}}
+	all := []measure{{name: "r2", of: s.r2}, {name: "mae", of: s.mae}, {name: "rmse", of: s.rmse}}
+	if s.counts {
+		all = append(all, measure{name: "deviance", of: s.deviance}, measure{name: "mean_ratio", of: s.ratio})
+	}
+	return all
 }
 
 // mean is that of f over records.
@@ -105,4 +133,35 @@ func (s *Values) rmse(w []int32) (float64, error) {
 		return 0, notFinite
 	}
 	return math.Sqrt(s.mean(w, s.square)), nil
+}
+
+// deviance is Σ 2 (y ln(y/m) - y + m)/n of counts y and predicted means m.
+func (s *Values) deviance(w []int32) (float64, error) {
+	if s.broken {
+		return 0, notFinite
+	}
+	for i, c := range w {
+		if m := s.predicted[i]; c > 0 && (m < 0 || m == 0 && s.targets[i] > 0) {
+			return 0, noMean
+		}
+	}
+	return s.mean(w, func(row int) float64 {
+		y, m := s.targets[row], s.predicted[row]
+		if y == 0 {
+			return 2 * m
+		}
+		return 2 * (y*math.Log(y/m) - y + m)
+	}), nil
+}
+
+// ratio is the mean prediction over the mean target.
+func (s *Values) ratio(w []int32) (float64, error) {
+	if s.broken {
+		return 0, notFinite
+	}
+	target := s.mean(w, func(row int) float64 { return s.targets[row] })
+	if target == 0 {
+		return 0, noCount
+	}
+	return s.mean(w, func(row int) float64 { return s.predicted[row] }) / target, nil
 }

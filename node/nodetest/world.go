@@ -142,7 +142,7 @@ func (w *World) From(i int, init tensor.Vec) (agent.Algorithm, error) {
 		Records:    3,
 		MaxRecords: 3,
 		Rounds:     max(w.o.Rounds, w.o.Wakes),
-		Turns:      agent.Turns{Tokens: w.o.Tokens},
+		Turns:      agent.Turns{Tokens: w.o.Tokens, Noise: .1},
 		Init:       init,
 		Graph:      agent.Graph{SLEM: 1},
 		Table:      agent.Table{Outputs: 1, Norm: 1, Slope: 1, Curvature: 1},

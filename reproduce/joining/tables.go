@@ -151,25 +151,17 @@ func epsilonText(g *reproduce.Groups[run], r run) string {
 func notes(f *reproduce.Results) []string {
 	n := []string{
 		"alone: a fit of the owner's own records, without noise, its prior by cross-validation; shared: " +
-			"what all " +
-			"have trained by private Newton steps; own: what the owner ends with, a mixture of alone, " +
-			"shared and a " +
-			"fit around the shared one, chosen by cross-validation on the owner's own training records " +
-			"([personal]). " +
-			"Nothing of the last step is sent",
+			"what all have trained by private Newton steps; own: what the owner ends with, a mixture of " +
+			"alone, shared and a fit around the shared one, chosen by cross-validation on the owner's " +
+			"own training records ([personal]). Nothing of the last step is sent",
 		"noise: own, each owner's own; shared, that of one trusted curator for all, which nobody is " +
-			"curious " +
-			"enough to take apart; none, not private. Central: one owner of all records, tested on all " +
-			"test records " +
-			"at once, so that its AUROC also ranks records of different owners",
+			"curious enough to take apart; none, not private. Central: one owner of all records, tested " +
+			"on all test records at once, so that its AUROC also ranks records of different owners",
 		"mean ± sd over splits of the mean over owners, on records that were not trained on; own less " +
-			"alone: mean " +
-			"± half of the 95 % interval over splits by Student's t, positive where own is better. " +
-			"Splits draw from " +
-			"one data set, so that the interval says nothing of another one",
+			"alone: mean ± half of the 95 % interval over splits by Student's t, positive where own is " +
+			"better. Splits draw from one data set, so that the interval says nothing of another one",
 		"epsilon: the PLD upper end from the ledgers under zero-out at delta 1e-4; of a patient's voice " +
-			"for all " +
-			"recordings of the person",
+			"for all recordings of the person",
 	}
 	if f.Scale == reproduce.Smoke {
 		n = append(n, "scale smoke: one split of few groups; the figures show only that everything runs")
