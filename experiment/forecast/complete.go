@@ -38,8 +38,8 @@ func proposed(doc *runfile.Document, path string, set []string, dir string,
 // Completed is Proposed with an experiment that has what the file leaves out of the
 // proposal, to which the proposal is cut. A key that the file has stays as it is; one
 // batch size, or rate, is enough, and one key of the step sizes. A file that names its
-// algorithm, or a batch size, keeps it: Newton steps are proposed to others alone. Another
-// optimizer than sgd is refused.
+// algorithm, or a batch size, keeps it: Newton steps are proposed to others alone.
+// Another optimizer than sgd is refused.
 func Completed(path string, set []string, dir string) (*experiment.Experiment, *Suggestion, error) {
 	doc, err := changed(path, set)
 	if err != nil {

@@ -15,11 +15,11 @@ import (
 	"sotto/experiment"
 )
 
-// TestBeside sets scikit-learn beside the groups that classify, on the same records of the
-// same splits (python3 with scikit-learn, as distributions package it): logistic regression
-// of each owner alone, with its prior by cross-validation; of all records at once, without
-// privacy; and of all records at once with objective perturbation (Chaudhuri, Monteleoni,
-// Sarwate 2011), as diffprivlib has it, at epsilon 1 and 3.
+// TestBeside sets scikit-learn beside the groups that classify, on the same records of
+// the same splits (python3 with scikit-learn, as distributions package it): logistic
+// regression of each owner alone, with its prior by cross-validation; of all records at
+// once, without privacy; and of all records at once with objective perturbation
+// (Chaudhuri, Monteleoni, Sarwate 2011), as diffprivlib has it, at epsilon 1 and 3.
 //
 //	SOTTO_DATA=... go test ./reproduce/joining -tags beside -run Beside -v -timeout 60m
 func TestBeside(t *testing.T) {

@@ -256,7 +256,8 @@ var groups = []group{
 		set:   []string{`data.dataset="breast-cancer"`, `model.name="logistic"`, "model.intercept=true"},
 		dealt: []string{`data.partition="iid"`}},
 	{name: "voices, by patient", about: "a score of Parkinson's disease by voice; every owner is a " +
-		"patient, whose recordings are protected together", figures: []string{"rmse"}, natural: true, persons: true,
+		"patient, whose recordings are protected together", figures: []string{"rmse"},
+		natural: true, persons: true,
 		sizes: []size{{owners: 42}},
 		set: []string{`data.dataset="parkinsons"`, `data.partition="natural"`, `data.holdout="records"`,
 			`data.unit_column="subject#"`, `privacy.unit="person"`, "privacy.max_rows_per_person=200",
