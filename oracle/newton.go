@@ -9,22 +9,27 @@ import (
 // newton minimises (1/m̄) Σ_r l(z_r + x_r·θ, y_r) + λ |θ|² in double precision, for the
 // convex loss l of a generalized linear model.
 type newton struct {
-	glm        model.GLM
-	x          []float64 // features, with a 1 for the intercept, by record
-	y          []float64
-	normaliser float64   // m̄
-	lambda     float64   // λ > 0
-	offset     []float64 // z_r; nil: 0
-	filled     [][]int32 // of each record, the features that are not 0; nil: all are looked at
+	glm model.GLM
+	fitted
+	normaliser float64 // m̄
+	lambda     float64 // λ > 0
 	theta      []float64
 	gradient   []float64
 	hessian    []float64 // lower triangle, by row; its Cholesky factor after a step
 	step       []float64
 }
 
+// fitted are the records that are fitted.
+type fitted struct {
+	x      []float64 // features, with a 1 for the intercept, by record
+	y      []float64
+	offset []float64 // z_r; nil: 0
+	filled [][]int32 // of each record, the features that are not 0; nil: all are looked at
+}
+
 // newNewton starts at 0 in d dimensions.
 func newNewton(glm model.GLM, x, y []float64, normaliser, lambda float64, d int) *newton {
-	return &newton{glm: glm, x: x, y: y, normaliser: normaliser, lambda: lambda,
+	return &newton{glm: glm, fitted: fitted{x: x, y: y}, normaliser: normaliser, lambda: lambda,
 		theta: make([]float64, d), gradient: make([]float64, d), hessian: make([]float64, d*d),
 		step: make([]float64, d)}
 }
