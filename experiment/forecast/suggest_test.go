@@ -1,14 +1,17 @@
 package forecast_test
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"sotto/experiment"
 	"sotto/experiment/forecast"
+	"sotto/experiment/runfile"
 )
 
 func built(t *testing.T, file string, set ...string) *experiment.Experiment {
@@ -176,6 +179,98 @@ func TestSuggestionsCompleteARunFile(t *testing.T) {
 		_, _, err := forecast.Completed(path, set, "")
 		if err == nil || !strings.Contains(err.Error(), key) {
 			t.Errorf("%v: %v", set, err)
+		}
+	}
+}
+
+const smallTable = `
+rounds = 150
+[topology]
+graph = "ring"
+agents = 5
+[data]
+dataset = "DATASET"
+partition = "natural"
+[model]
+name = "logistic"
+[algorithm]
+name = "dsgd"
+step_size = 2.0
+[privacy]
+batch_size = 24
+max_grad_norm = 1.0
+target_epsilon = 3.0
+target_delta = 1e-4
+`
+
+// A small table is proposed Newton steps, as keys of a run file that builds and keeps the
+// budget; a file that has named its algorithm keeps it where it is completed.
+func TestTablesAreProposedNewton(t *testing.T) {
+	file := strings.Replace(smallTable, "DATASET", "logistic-regression", 1)
+	e := built(t, file)
+	s, err := forecast.Suggest(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var set []string
+	for _, k := range s.Keys {
+		set = append(set, strings.TrimPrefix(k.Section+"."+k.Key, ".")+"="+fmt.Sprint(k.Value))
+	}
+	if !slices.Contains(set, "algorithm.name=newton") || !slices.Contains(set, "topology.graph=complete") {
+		t.Fatalf("%q", set)
+	}
+	f, err := experiment.Changed(e.File, s.Drop, set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	like, err := f.Build("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := forecast.Of(like)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := p.Agents[0]; a.Total.Upper > 3 || math.Abs(float64(a.Noise)-s.Noise) > .01*s.Noise {
+		t.Errorf("epsilon %v, noise %v, proposed %v", a.Total, a.Noise, s.Noise)
+	}
+	path := filepath.Join(t.TempDir(), "run.toml")
+	if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if e, _, err := forecast.Completed(path, nil, ""); err != nil || e.File.Algorithm.Name != "dsgd" {
+		t.Errorf("completed with another algorithm (%v)", err)
+	}
+}
+
+// The hospitals' run file is what is proposed for them.
+func TestHospitalsFollowTheProposal(t *testing.T) {
+	dir := os.Getenv("SOTTO_DATA")
+	if dir == "" {
+		t.Skip("SOTTO_DATA not set: needs heart-disease")
+	}
+	_, s, err := forecast.Proposed("../../examples/hospitals/heart.toml", nil, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile("../../examples/hospitals/newton.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := runfile.Parse("newton.toml", b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := doc.Values()
+	for _, k := range s.Keys {
+		name := strings.TrimPrefix(k.Section+"."+k.Key, ".")
+		if values[name] != fmt.Sprint(k.Value) {
+			t.Errorf("%s is %q, proposed %v", name, values[name], k.Value)
+		}
+	}
+	for _, name := range s.Drop {
+		if v, ok := values[name]; ok {
+			t.Errorf("%s = %s is to be dropped", name, v)
 		}
 	}
 }

@@ -16,6 +16,7 @@ package worth
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -193,6 +194,10 @@ func (l *law) from(ctx context.Context, epsilon float64) (int, error) {
 			others[k] = n
 		}
 		w, err := l.worlds(ctx, others, epsilon, 0)
+		var refused *config.Error
+		if errors.As(err, &refused) {
+			continue // a batch or a delta that so few, or so many, records do not bear
+		}
 		if err != nil {
 			return 0, err
 		}
