@@ -274,7 +274,8 @@ var groups = []group{
 			`model.name="least-squares"`, "model.intercept=true"},
 		dealt: []string{`data.partition="iid"`}},
 	{name: "clothes, by kind", about: "pictures of ten kinds of clothing, three kinds to an owner, by 60 " +
-		"fixed features; softmax regression", figures: classes, held: .5, slow: true, sizes: []size{{10, 200}},
+		"fixed features; softmax regression",
+		figures: classes, held: .5, slow: true, sizes: []size{{10, 200}},
 		set: []string{`data.dataset="fashion-mnist"`, `data.features="scattering"`, "data.feature_norm=1.0",
 			"data.feature_whiten=0.66", "data.feature_size=60", "data.test_limit=100",
 			`model.name="logistic"`,
