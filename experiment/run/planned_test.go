@@ -52,6 +52,10 @@ func TestRunsChargeWhatIsPlanned(t *testing.T) {
 		set := append([]string{"algorithm.name=" + name}, c.set...)
 		t.Run(name, func(t *testing.T) { checkCharges(t, c.text, set) })
 	}
+	t.Run("newton of counts", func(t *testing.T) {
+		checkCharges(t, regression, []string{"model.name=poisson", "privacy.mechanism=decor",
+			"privacy.curious=one", "privacy.pair_noise_ratio=2"})
+	})
 	t.Run("decor", func(t *testing.T) {
 		checkCharges(t, experimenttest.Small, glyphs("privacy.mechanism=decor", "privacy.curious=none",
 			"privacy.pair_noise_ratio=2"))

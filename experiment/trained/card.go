@@ -13,6 +13,7 @@ import (
 	"sotto/data/schema"
 	"sotto/experiment"
 	"sotto/experiment/rundir"
+	"sotto/model"
 	"sotto/privacy/ledger"
 )
 
@@ -75,7 +76,11 @@ func (m *card) prediction() {
 		fmt.Fprintf(m, "%s: one of the classes %s, by a margin that ranks records and is no probability.\n",
 			text(name), texts(m.Classes()))
 	case Value:
-		fmt.Fprintf(m, "%s: a number%s.\n", text(name), in(unit))
+		what := "a number"
+		if model.Counts(m.net) {
+			what = "the mean of a count"
+		}
+		fmt.Fprintf(m, "%s: %s%s.\n", text(name), what, in(unit))
 	case Sample:
 		m.WriteString("Nothing: it gives a record again, or the mean of all.\n")
 	}

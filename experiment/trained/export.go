@@ -129,9 +129,13 @@ func asJSON(m *Model) ([]byte, error) {
 		Features []string `json:"features"`
 		Classes  []string `json:"classes,omitempty"`
 		Target   string   `json:"target,omitempty"`
+		Link     string   `json:"link,omitempty"` // what the layers give: log, of the value
 		Unit     string   `json:"unit,omitempty"`
 		Layers   []layer  `json:"layers"`
-	}{m.file.Model.Name, m.Kind(), m.Features(), m.Classes(), name, unit, nil}
+	}{m.file.Model.Name, m.Kind(), m.Features(), m.Classes(), name, "", unit, nil}
+	if model.Counts(m.net) {
+		out.Link = "log"
+	}
 	for _, t := range tensors {
 		out.Layers = append(out.Layers, layer{t.Name, t.Dims, t.Vec})
 	}

@@ -190,6 +190,8 @@ func TestRawONNX(t *testing.T) {
 		"hinge": {"name = \"layers\"\n" +
 			"loss = \"hinge\"\n[[model.layers]]\nkind = \"linear\"\nunits = 1\n", classes,
 			17, 2},
+		"count": {"name = \"poisson\"\n",
+			"[target]\ncolumn = \"y\"\nkind = \"number\"\nbounds = [0, 50]\n", 16, 0},
 		"cost": {"name = \"least-squares\"\n",
 			"[target]\ncolumn = \"y\"\nkind = \"number\"\nbounds = [10, 50]\nscale = [-1, 1]\n", 16, 0},
 	} {

@@ -66,6 +66,7 @@ const (
 	onlyRanks  Undefined = "the model ranks records and gives no probabilities"
 	oneTarget  Undefined = "all targets are equal"
 	noMean     Undefined = "a predicted mean is not above 0"
+	negative   Undefined = "a target is below 0"
 	noCount    Undefined = "all counts are 0"
 	beyond     Undefined = "it is beyond the range of numbers"
 )

@@ -165,8 +165,15 @@ func TestCountsByHand(t *testing.T) {
 	if _, err := score.Of(sure, "deviance"); err == nil {
 		t.Error("an infinite deviance")
 	}
-	if _, err := score.Counts([]float64{1}, []float64{-1}); err == nil {
-		t.Error("a negative count")
+	below, err := score.Counts([]float64{1}, []float64{-1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, below, map[string]float64{"mae": 2})
+	for _, name := range []string{"deviance", "mean_ratio"} {
+		if _, err := score.Of(below, name); err == nil {
+			t.Errorf("%s of a negative count", name)
+		}
 	}
 }
 

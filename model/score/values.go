@@ -29,13 +29,9 @@ func Regression(predicted, targets []float64) (*Values, error) {
 	return s, nil
 }
 
-// Counts is Regression of counts, which has two figures more. Targets must be at least 0.
+// Counts is Regression of counts, which has two figures more. They are undefined where a
+// target is below 0.
 func Counts(predicted, targets []float64) (*Values, error) {
-	for _, y := range targets {
-		if y < 0 {
-			return nil, config.Bad("target", y, "a count, at least 0")
-		}
-	}
 	s, err := Regression(predicted, targets)
 	if err == nil {
 		s.counts = true
@@ -141,6 +137,9 @@ func (s *Values) deviance(w []int32) (float64, error) {
 		return 0, notFinite
 	}
 	for i, c := range w {
+		if c > 0 && s.targets[i] < 0 {
+			return 0, negative
+		}
 		if m := s.predicted[i]; c > 0 && (m < 0 || m == 0 && s.targets[i] > 0) {
 			return 0, noMean
 		}
@@ -160,6 +159,11 @@ func (s *Values) ratio(w []int32) (float64, error) {
 		return 0, notFinite
 	}
 	target := s.mean(w, func(row int) float64 { return s.targets[row] })
+	for i, c := range w {
+		if c > 0 && s.targets[i] < 0 {
+			return 0, negative
+		}
+	}
 	if target == 0 {
 		return 0, noCount
 	}
