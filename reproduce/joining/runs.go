@@ -285,8 +285,8 @@ var groups = []group{
 
 // mapOwners and mapRecords span joining-map, as far as the records reach.
 var (
-	mapOwners  = []int{2, 5, 10, 20, 50, 100, 200}
-	mapRecords = []int{25, 50, 100, 200, 500, 1000}
+	mapOwners  = []int{5, 20, 50, 100, 200}
+	mapRecords = []int{25, 50, 100, 200, 500}
 )
 
 // mapGroup is the census dealt at random.
