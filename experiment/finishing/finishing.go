@@ -107,21 +107,22 @@ const fewest = 10
 // Fit makes an owner's model. Strengths and weights are those with the smallest loss on
 // records held out from the fits, by folds; of equal ones the first. The shared model
 // knows all of the owner's records, through noise, so that it is not held out from. An
-// owner with fewer than ten records, or one class, keeps the shared model. Folds are of
-// persons where records have persons, as many as there are folds or fewer; of an owner
-// who is one person alone, of records.
+// owner with fewer than ten records keeps the shared model; the one alone then has a prior
+// of one record. Folds are of persons where records have persons, as many as there are
+// folds or fewer; of an owner who is one person alone, of records.
 func Fit(o *Own, p Params) *Model {
 	p.Fill(false)
 	shared := slices.Clone(o.Shared)
 	m := &Model{Theta: shared, Candidates: [3]tensor.Vec{shared, shared, shared},
 		Weights: [3]float64{0, 1, 0}}
+	zero := make(tensor.Vec, len(o.Shared))
 	folds := o.folds(&p.Folds)
 	if folds == nil {
+		m.Candidates[0], m.Strengths[0] = o.around(zero, 1, o.Rows), 1
 		return m
 	}
 	// outputs of each candidate and strength for each record, held out
 	alone, personal := make([][]float64, len(p.Strengths)), make([][]float64, len(p.Strengths))
-	zero := make(tensor.Vec, len(o.Shared))
 	for k := range p.Strengths {
 		alone[k], personal[k] = make([]float64, len(o.Rows)), make([]float64, len(o.Rows))
 	}
@@ -170,24 +171,21 @@ func (o *Own) weigh(outputs [3][]float64) (best [3]float64, least float64) {
 }
 
 // folds gives every record one of n, which becomes the number of persons where those are
-// fewer; nil: too few records, or all of one class.
+// fewer; nil: too few records.
 func (o *Own) folds(n *int) []int {
 	unit := func(k int) int32 { return int32(k) }
 	if o.Data.UnitCount(o.Rows) > 1 && o.Data.Units != nil {
 		unit = func(k int) int32 { return o.Data.Units[o.Rows[k]] }
 	}
 	var units []int32
-	seen, classes := map[int32]int{}, map[int32]bool{}
-	for k, r := range o.Rows {
+	seen := map[int32]int{}
+	for k := range o.Rows {
 		if u := unit(k); !contains(seen, u) {
 			seen[u] = 0
 			units = append(units, u)
 		}
-		if o.Data.Labels != nil {
-			classes[o.Data.Labels[r]] = true
-		}
 	}
-	if len(o.Rows) < fewest || o.Data.Labels != nil && len(classes) < 2 {
+	if len(o.Rows) < fewest {
 		return nil
 	}
 	*n = min(*n, len(units))

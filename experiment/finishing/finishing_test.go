@@ -154,8 +154,9 @@ func TestNobodyLoses(t *testing.T) {
 	}
 }
 
-// Who has too few records, or one class, keeps the shared model; the same owner gets the
-// same bits; rows of one person stay in one fold.
+// Who has too few records keeps the shared model; who has one class does not, where
+// that model does not see it; the same owner gets the same bits; rows of one person
+// stay in one fold.
 func TestEdges(t *testing.T) {
 	g := linear(t, "logistic", 2, 2)
 	shared := tensor.Vec{1, -1}
@@ -164,11 +165,14 @@ func TestEdges(t *testing.T) {
 	for i := range one.Labels {
 		one.Labels[i] = 1
 	}
-	for name, d := range map[string]*data.Dataset{"nine records": few, "one class": one} {
-		m := finishing.Fit(&finishing.Own{GLM: g, Shared: shared, Data: d, Rows: all(d)}, finishing.Params{})
-		if !slices.Equal(m.Theta, shared) || m.Weights != [3]float64{0, 1, 0} {
-			t.Errorf("%s: %+v", name, m)
-		}
+	m := finishing.Fit(&finishing.Own{GLM: g, Shared: shared, Data: few, Rows: all(few)}, finishing.Params{})
+	if !slices.Equal(m.Theta, shared) || m.Weights != [3]float64{0, 1,
+		0} || slices.Equal(m.Candidates[0], shared) {
+		t.Errorf("nine records: %+v", m)
+	}
+	m = finishing.Fit(&finishing.Own{GLM: g, Shared: shared, Data: one, Rows: all(one)}, finishing.Params{})
+	if got, was := risk(g, one, m.Theta), risk(g, one, shared); !(got < was/2) {
+		t.Errorf("one class: loss %v, of the shared model %v", got, was)
 	}
 	// an owner who is one person has folds of records; of three persons those are the
 	// folds
