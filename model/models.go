@@ -11,6 +11,9 @@ import (
 type Shape struct {
 	Height, Width, Channels int
 	Classes                 int // 0: regression, one target
+	// Numbers are the features that may have any value, with their public ranges, as
+	// FormatNumbers writes them; all others are 0 or 1. Model additive reads it.
+	Numbers string
 }
 
 // Features returns the number of elements of one sample.
@@ -25,6 +28,7 @@ var Models = map[string]func(decode func(params any) error, s Shape) (Model, err
 	"logistic":      newLogistic,
 	"least-squares": newLeastSquares,
 	"huber":         newHuber,
+	"additive":      newAdditive,
 	"mlp":           newMLP,
 	"autoencoder":   newAutoencoder,
 	"mean":          newMean,
