@@ -130,8 +130,8 @@ type Table struct {
 	Target    float64 // unit of a bound that targets are cut to, where the loss is a square; else 0
 	Slope     float64 // bounds the norm of the loss's derivative by the outputs
 	Curvature float64 // bounds the eigenvalues of its second derivative; > 0
-	// Knots are the lengths of the runs of features that are one curve's heights, in order;
-	// 1: a feature of its own. nil: all are.
+	// Knots are the lengths of the runs of features that are one curve's heights, in
+	// order; 1: a feature of its own. nil: all are.
 	Knots []int
 	// Noise is the standard deviation of this agent's own noise in an answer over the
 	// query's clip, before Query.Noise; 0 without noise.

@@ -20,13 +20,18 @@ type averaging struct {
 	mixing    uint64 // m
 	mix       mixer
 
+	progress
+	y        tensor.Vec // with room for every answer, and behind it the tag
+	previous tensor.Vec
+	next     tensor.Vec
+}
+
+// progress says how far the averages are.
+type progress struct {
 	asked    uint64 // answers so far
 	over     bool   // all are taken: models are averaged
 	averaged uint64 // rounds of averaging since the last one
 	omega    float64
-	y        tensor.Vec // with room for every answer, and behind it the tag
-	previous tensor.Vec
-	next     tensor.Vec
 }
 
 // prepare makes room for answers of n values, and finds m. steps is the key that queries
@@ -75,7 +80,8 @@ type taker interface {
 }
 
 // step is one step of an agent whose model is theta.
-func (a *averaging) step(name string, t taker, theta tensor.Vec, in *agent.Input, out *agent.Output) error {
+func (a *averaging) step(name string, t taker, theta tensor.Vec, in *agent.Input,
+	out *agent.Output) error {
 	switch in.Kind {
 	case agent.Start:
 	case agent.Round:

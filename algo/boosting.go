@@ -13,17 +13,17 @@ var _ agent.Algorithm = (*Boosting)(nil)
 type BoostingParams struct {
 	Recursion     // of the rounds of averaging; default chebyshev, plain where no spectrum is known
 	Steps     int `toml:"steps"` // T, 1 to 1000; default 9
-	// Spread is τ: how far the noise alone may move the output by one value of a feature,
-	// in units of the output (log-odds, or the target bound); above 0, default 0.3.
+	// Spread is τ: how far the noise alone may move the output by one value of a
+	// feature, in log-odds, or of a regression in target bounds; above 0, default 0.3.
 	Spread float64 `toml:"spread"`
 	// CountsNoise is the noise of the counts over that of a step, each over its clip;
-	// above 0, default 1.5.
+	// above 0, default 1.
 	CountsNoise float64 `toml:"counts_noise"`
 	// GradientClip is the clip of gradients over the longest that a typical record can
 	// have; above 0 and at most 1, default 0.5.
 	GradientClip float64 `toml:"gradient_clip"`
 	// Swing is how much further a curve of a number may go from end to end than the value
-	// of a feature that is 0 or 1; above 0, default 2.
+	// of a feature that is 0 or 1; above 0, default 1.5.
 	Swing float64 `toml:"swing"`
 	// TargetBound is the largest residual of least squares that counts whole, in units of
 	// the target; above 0, default 1.
@@ -35,17 +35,20 @@ type BoostingParams struct {
 // after the other). An agent asks once for its "row-sum", the counts by bin, and then T
 // times for its "gradient-sum" at θ. Each answer is averaged over all agents. The counts
 // give the mean row x̄, and gradients are of x - x̄ in place of x, with the constant 1,
-// whose norm is that of a spread: of most records it is not much above ℓ = sqrt(1 + Σ x̄(1
-// - x̄)), far below that of a row. The clip is GradientClip Slope ℓ. A step is
+// whose norm is that of a spread: of most records it is not much above
+//
+//	ℓ = sqrt(1 + Σ x̄(1 - x̄)),
+//
+// far below that of a row. The clip is GradientClip Slope ℓ. A step is
 //
 //	θ_f <- θ_f - (c C_f + λ R_f)^-1 ḡ_f,  λ = s sqrt(T)/τ
 //
 // for each feature f at the same time, and for the constant. C_f is the covariance of its
 // bins by the counts, c the loss's largest curvature, s the standard deviation of the
-// noise in a value of ḡ, and R_f the precision of a random walk over the knots of a curve
-// with variance Swing² from end to end; 1 where a feature is 0 or 1. In T steps the noise
-// alone moves a value that no record has by τ. Sums of features that go together take
-// more than one step; those of different features are taken as independent.
+// noise in a value of ḡ, λ at least a hundredth of c times the records, and R_f the
+// precision of a random walk over the knots of a curve with variance Swing² from end to
+// end; 1 where a feature is 0 or 1. In T steps the noise alone moves a value that no
+// record has by τ. Features are taken as independent; later steps mend what that makes.
 //
 // This departs from the paper in four ways: bins have equal width in public bounds, not
 // equal counts; features take their steps together, at one release a step; curves are
@@ -69,7 +72,7 @@ type facts struct{ agents, records int }
 // NewBoosting decodes BoostingParams and returns their factory.
 func NewBoosting(decode func(any) error) (agent.Factory, error) {
 	p := BoostingParams{Recursion: Recursion{Acceleration: "chebyshev"}, Steps: 9, Spread: .3,
-		CountsNoise: 1.5, GradientClip: .5, Swing: 2, TargetBound: 1}
+		CountsNoise: 1, GradientClip: .5, Swing: 1.5, TargetBound: 1}
 	if err := decode(&p); err != nil {
 		return nil, err
 	}

@@ -54,12 +54,13 @@ func (a *Boosting) shapes() {
 	}
 	a.length = math.Sqrt(1 + spread)
 	a.point[len(a.point)-1] = float32(a.length)
-	s := a.p.GradientClip * t.Slope * a.length * math.Sqrt(math.Max(0, float64(a.counts[p+2]))/float64(max(1, a.env.agents)))
+	variance := math.Max(0, float64(a.counts[p+2])) / float64(max(1, a.env.agents))
+	s := a.p.GradientClip * t.Slope * a.length * math.Sqrt(variance)
 	tau := a.p.Spread
 	if t.Target > 0 {
 		tau *= t.Target * a.p.TargetBound
 	}
-	a.lambda = math.Max(s*math.Sqrt(float64(a.p.Steps))/tau, 1e-4*c*n)
+	a.lambda = math.Max(s*math.Sqrt(float64(a.p.Steps))/tau, 1e-2*c*n)
 	a.last = c*n + s
 	a.blocks, a.ready, at = nil, true, 0
 	for _, k := range a.knots() {

@@ -34,7 +34,7 @@ func tableOf(e *Experiment, i int) agent.Table {
 // where nothing says what they are, and then from -1 to 1.
 func numbersOf(d *data.Dataset) []model.Number {
 	var all []model.Number
-	if d.Shape[0] > 1 || d.Shape[2] > 1 { // of images
+	if d.Shape[0] > 1 || d.Shape[1] > 1 { // of images
 		return nil
 	}
 	for _, v := range d.Described() {

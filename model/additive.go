@@ -13,7 +13,7 @@ import (
 // AdditiveParams are the parameters of "additive".
 type AdditiveParams struct {
 	// Bins are the pieces of equal width that the public range of a number is cut into, 1
-	// to 64; default 8.
+	// to 64; default 4.
 	Bins int `toml:"bins"`
 }
 
@@ -23,7 +23,7 @@ type AdditiveParams struct {
 // bin it is a line. A feature that is 0 or 1 has one weight. Losses are those of logistic
 // and least-squares.
 func newAdditive(decode func(params any) error, s Shape) (Model, error) {
-	p := AdditiveParams{Bins: 8}
+	p := AdditiveParams{Bins: 4}
 	if err := decode(&p); err != nil {
 		return nil, err
 	}
@@ -108,7 +108,8 @@ type knots struct {
 }
 
 func newKnots(in, bins int, numbers []Number) knots {
-	h := knots{in: in, width: in + bins*len(numbers), bins: bins, numbers: numbers, ranged: make([]bool, in)}
+	h := knots{in: in, width: in + bins*len(numbers), bins: bins, numbers: numbers,
+		ranged: make([]bool, in)}
 	for _, n := range numbers {
 		h.ranged[n.At] = true
 	}
@@ -199,8 +200,8 @@ func (h knots) backward(p *pass, _ []float64) {
 	}
 }
 
-// export writes a number's weights as max(0, 1 - |t - k|) at knot k, t being the number in
-// widths of a bin.
+// export writes a number's weights as max(0, 1 - |t - k|) at knot k, t being the number
+// in widths of a bin.
 func (h knots) export(e *exporter, _ tensor.Vec) {
 	if len(h.numbers) == 0 {
 		return
@@ -229,10 +230,10 @@ func (h knots) export(e *exporter, _ tensor.Vec) {
 	g := e.graph
 	x := g.Add("Max", e.x.name, []string{g.Floats("low", low, 1, h.in)})
 	x = g.Add("Min", x, []string{g.Floats("high", high, 1, h.in)})
-	x = g.Add("MatMul", x, []string{g.Floats("rates", rates, h.in, h.width)})
-	x = g.Add("Add", x, []string{g.Floats("offsets", offsets, 1, h.width)})
-	one := g.Floats("one", []float32{1}, 1, 1)
-	hat := g.Add("Relu", g.Add("Sub", one, []string{g.Add("Abs", x, nil)}), nil)
+	x = g.Add("Gemm", x, []string{g.Floats("rates", rates, h.in, h.width),
+		g.Floats("offsets", offsets, h.width)})
+	hat := g.Add("Sub", g.Add("Abs", x, nil), []string{g.Floats("one", []float32{1}, 1, 1)})
+	hat = g.Add("Relu", g.Add("Mul", hat, []string{g.Floats("minus", []float32{-1}, 1, 1)}), nil)
 	mask := g.Floats("plain", plain, 1, h.width)
 	difference := g.Add("Mul", g.Add("Sub", x, []string{hat}), []string{mask})
 	e.x.name = g.Add("Add", hat, []string{difference})
