@@ -29,7 +29,7 @@ type block struct {
 
 // shapes makes the steps ready from the averaged counts.
 func (a *Boosting) shapes() {
-	p, c, t := a.rows()-1, a.table.Curvature, &a.table
+	p, c := a.rows()-1, a.table.Curvature
 	n := float64(a.counts[p+1]) // records of an agent, on the mean of agents
 	if n == 0 {
 		n = math.Max(1, float64(a.counts[p]))
@@ -54,13 +54,8 @@ func (a *Boosting) shapes() {
 	}
 	a.length = math.Sqrt(1 + spread)
 	a.point[len(a.point)-1] = float32(a.length)
-	variance := math.Max(0, float64(a.counts[p+2])) / float64(max(1, a.env.agents))
-	s := a.p.GradientClip * t.Slope * a.length * math.Sqrt(variance)
-	tau := a.p.Spread
-	if t.Target > 0 {
-		tau *= t.Target * a.p.TargetBound
-	}
-	a.lambda = math.Max(s*math.Sqrt(float64(a.p.Steps))/tau, 1e-2*c*n)
+	s := a.deviation()
+	a.lambda = math.Max(s*math.Sqrt(float64(a.p.Steps))/a.tau(), 1e-2*c*n)
 	a.last = c*n + s
 	a.blocks, a.ready, at = nil, true, 0
 	for _, k := range a.knots() {
@@ -159,4 +154,44 @@ func onSimplex(v []float64) {
 	for k := range v {
 		v[k] = math.Max(0, v[k]-threshold)
 	}
+}
+
+// Bins are, for each feature, the mean of its values by the noisy counts, and a standard
+// deviation that the noise of the steps alone gives its weight, if no record pulls it
+// back: (c C_f + λ R_f)^-1 s sqrt(T). Both are post-processing; false before there are
+// any.
+func (a *Boosting) Bins() (mean, noise []float64, ok bool) {
+	if !a.ready {
+		return nil, nil, false
+	}
+	s := a.deviation()
+	for _, m := range a.point[len(a.theta) : len(a.point)-1] {
+		mean = append(mean, float64(m))
+	}
+	noise = make([]float64, len(mean))
+	for _, b := range a.blocks {
+		n := b.inverse.SymmetricDim()
+		for i := range n {
+			square := 0.
+			for j := range n {
+				square += b.inverse.At(i, j) * b.inverse.At(i, j)
+			}
+			noise[b.at+i] = s * math.Sqrt(square*float64(a.p.Steps))
+		}
+	}
+	return mean, noise, true
+}
+
+// deviation is that of the noise in a value of an averaged gradient.
+func (a *Boosting) deviation() float64 {
+	variance := math.Max(0, float64(a.counts[a.rows()+1])) / float64(max(1, a.env.agents))
+	return a.p.GradientClip * a.table.Slope * a.length * math.Sqrt(variance)
+}
+
+// tau is Spread in the unit of the output.
+func (a *Boosting) tau() float64 {
+	if a.table.Target > 0 {
+		return a.p.Spread * a.table.Target * a.p.TargetBound
+	}
+	return a.p.Spread
 }

@@ -75,6 +75,13 @@ func (r *Training) finish() (*Result, error) {
 	if err := r.dir.Stream(rundir.ModelFile, r.WriteModel); err != nil {
 		return nil, r.kept(err)
 	}
+	shapes, err := r.shapes()
+	if err != nil {
+		return nil, err
+	}
+	if shapes != nil {
+		files = append(files, artifact{rundir.ShapesFile, func() ([]byte, error) { return shapes, nil }})
+	}
 	if answers != nil {
 		files = append(files, artifact{rundir.AnswersFile, func() ([]byte, error) { return answers, nil }})
 	}
@@ -87,7 +94,7 @@ func (r *Training) finish() (*Result, error) {
 			return nil, r.kept(err)
 		}
 	}
-	if err := r.writeReport(s, rows, graph, answers); err != nil {
+	if err := r.writeReport(s, rows, graph, answers, shapes); err != nil {
 		return nil, r.kept(err)
 	}
 	b, err := rundir.Indent(s)
@@ -109,6 +116,15 @@ func (r *Training) answers() ([]byte, error) {
 	if !experiment.Asks(r.e.File) {
 		return nil, nil
 	}
+	a, err := experiment.AnswersOf(r.e, r.meanModel())
+	if err != nil {
+		return nil, err
+	}
+	return rundir.Indent(a)
+}
+
+// meanModel is the mean of all honest agents' models.
+func (r *Training) meanModel() tensor.Vec {
 	mean := make([]float64, r.e.Task.Model.Dim())
 	agents := r.e.Honest()
 	for _, i := range agents {
@@ -120,11 +136,17 @@ func (r *Training) answers() ([]byte, error) {
 	for k, x := range mean {
 		theta[k] = float32(x)
 	}
-	a, err := experiment.AnswersOf(r.e, theta)
-	if err != nil {
-		return nil, err
+	return theta
+}
+
+// shapes are shapes.json, of the mean of all agents' models and what the first knows of
+// the noise; nil where the model has none.
+func (r *Training) shapes() ([]byte, error) {
+	all := experiment.ShapesOf(r.e, r.meanModel(), r.world.agents[r.e.Honest()[0]].Algorithm)
+	if all == nil {
+		return nil, nil
 	}
-	return rundir.Indent(a)
+	return rundir.Indent(all)
 }
 
 // artifacts are the files beside model, report and summary.
@@ -219,7 +241,7 @@ func (r *Training) manifest() map[string]any {
 
 // writeReport writes the page and the plots as "sotto report" does for the finished run.
 func (r *Training) writeReport(s rundir.Summary, rows []rundir.Row, graph *topology.Graph,
-	answers []byte) error {
+	answers, shapes []byte) error {
 	f := &rundir.Run{
 		Dir:     s.Run,
 		Command: cmp.Or(r.opt.Command, s.Again(s.Run)),
@@ -228,6 +250,7 @@ func (r *Training) writeReport(s rundir.Summary, rows []rundir.Row, graph *topol
 		Graph:   graph,
 		Config:  r.e.Effective,
 		Answers: answers,
+		Shapes:  shapes,
 	}
 	err := r.ByLedger(func(agents string, l *ledger.Memory) error {
 		head := rundir.LedgerHead{Agents: agents, Head: l.Head().String()}
