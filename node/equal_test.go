@@ -93,7 +93,8 @@ func TestNodesEqualTheSimulator(t *testing.T) {
 			nodetest.Equal(t, nodetest.Options{Factory: factory(t, name), Push: name == "sgp"}, openMemory)
 		})
 	}
-	for _, name := range []string{"dsgd", "dsgt", "dinno", "gossip-sgd", "gossip-average", "newton", "boosting"} {
+	for _, name := range []string{"dsgd", "dsgt", "dinno", "gossip-sgd", "gossip-average", "newton",
+		"boosting"} {
 		t.Run(name+" with shared noise", func(t *testing.T) {
 			nodetest.Equal(t, nodetest.Options{Factory: factory(t, name), Shared: true}, openMemory)
 		})

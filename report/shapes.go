@@ -30,9 +30,10 @@ type shapeOf struct {
 // mostShapes is how many shapes a page draws: the most important ones.
 const mostShapes = 24
 
-const aboutShapes = "What each variable adds to the output: the log-odds of the second class, or the number " +
-	"that is predicted. Bands are two standard deviations of what the noise alone can do to a shape. " +
-	"Importance is the standard deviation of what a variable adds over the records, by the noisy counts."
+const aboutShapes = "What each variable adds to the output: the log-odds of the second class, or the " +
+	"number that is predicted. Bands are two standard deviations of what the noise alone can do to a " +
+	"shape. Importance is the standard deviation of what a variable adds over the records, by the noisy " +
+	"counts."
 
 // shaped is the section of a run whose model has shapes.
 func (r *run) shaped() ([]Section, []plot.Drawing, error) {

@@ -64,7 +64,7 @@ func (r *Training) finish() (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	answers, err := r.answers()
+	answers, shapes, err := learned(r)
 	if err != nil {
 		return nil, err
 	}
@@ -75,16 +75,8 @@ func (r *Training) finish() (*Result, error) {
 	if err := r.dir.Stream(rundir.ModelFile, r.WriteModel); err != nil {
 		return nil, r.kept(err)
 	}
-	shapes, err := r.shapes()
-	if err != nil {
-		return nil, err
-	}
-	if shapes != nil {
-		files = append(files, artifact{rundir.ShapesFile, func() ([]byte, error) { return shapes, nil }})
-	}
-	if answers != nil {
-		files = append(files, artifact{rundir.AnswersFile, func() ([]byte, error) { return answers, nil }})
-	}
+	files = append(files, found(rundir.ShapesFile, shapes)...)
+	files = append(files, found(rundir.AnswersFile, answers)...)
 	for _, f := range files {
 		b, err := f.make()
 		if err == nil {
@@ -110,13 +102,22 @@ func (r *Training) finish() (*Result, error) {
 	return &Result{Dir: s.Run, Summary: s}, nil
 }
 
+// learned are answers.json and shapes.json; nil where there is none.
+func learned(r *Training) (answers, shapes []byte, err error) {
+	if answers, err = r.answers(); err != nil {
+		return nil, nil, err
+	}
+	shapes, err = shapesOf(r)
+	return answers, shapes, err
+}
+
 // answers are answers.json, of the mean of all agents' models; nil where the run asks
 // nothing.
 func (r *Training) answers() ([]byte, error) {
 	if !experiment.Asks(r.e.File) {
 		return nil, nil
 	}
-	a, err := experiment.AnswersOf(r.e, r.meanModel())
+	a, err := experiment.AnswersOf(r.e, meanModel(r))
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +125,7 @@ func (r *Training) answers() ([]byte, error) {
 }
 
 // meanModel is the mean of all honest agents' models.
-func (r *Training) meanModel() tensor.Vec {
+func meanModel(r *Training) tensor.Vec {
 	mean := make([]float64, r.e.Task.Model.Dim())
 	agents := r.e.Honest()
 	for _, i := range agents {
@@ -139,10 +140,10 @@ func (r *Training) meanModel() tensor.Vec {
 	return theta
 }
 
-// shapes are shapes.json, of the mean of all agents' models and what the first knows of
+// shapesOf are shapes.json, of the mean of all agents' models and what the first knows of
 // the noise; nil where the model has none.
-func (r *Training) shapes() ([]byte, error) {
-	all := experiment.ShapesOf(r.e, r.meanModel(), r.world.agents[r.e.Honest()[0]].Algorithm)
+func shapesOf(r *Training) ([]byte, error) {
+	all := experiment.ShapesOf(r.e, meanModel(r), r.world.agents[r.e.Honest()[0]].Algorithm)
 	if all == nil {
 		return nil, nil
 	}
@@ -173,6 +174,14 @@ func (r *Training) artifacts(s *rundir.Summary, metrics []byte, graph *topology.
 type artifact struct {
 	name string
 	make func() ([]byte, error)
+}
+
+// found is the file of that name; none without bytes.
+func found(name string, b []byte) []artifact {
+	if b == nil {
+		return nil
+	}
+	return []artifact{{name, func() ([]byte, error) { return b, nil }}}
 }
 
 // encodeWakes writes the run's wakes, for clock.replay.
