@@ -136,6 +136,9 @@ type Table struct {
 	Slope     float64 // bounds the norm of the loss's derivative by the outputs
 	Curvature float64 // bounds the eigenvalues of its second derivative, over the weight; > 0
 	Weight    float64 // the largest that a row has in the moments; 0 means 1
+	// Knots are the lengths of the runs of features that are one curve's heights, in
+	// order; 1: a feature of its own. nil: all are.
+	Knots []int
 	// Noise is the standard deviation of this agent's own noise in an answer over the
 	// query's clip, before Query.Noise; 0 without noise.
 	Noise float64

@@ -85,6 +85,8 @@ var Algorithms = map[string]Spec{
 		Traits: EqualAnswers | OneRelease | Recursive},
 	"newton": {New: NewNewton, Asks: []string{"moments", "gradient-sum"}, Rounds: 10,
 		Traits: EqualAnswers | FixedGraph},
+	"boosting": {New: NewBoosting, Asks: []string{"row-sum", "gradient-sum"}, Rounds: 11,
+		Traits: EqualAnswers | FixedGraph},
 	"sgp":     {New: NewSGP, Asks: gradients, Traits: ClipFromAnswer | Mass},
 	"km":      {New: NewKM, Asks: []string{"km", "km-stateful"}, Traits: FixedGraph},
 	"central": {New: NewCentral, Asks: gradients, Traits: Central | ClipFromAnswer},

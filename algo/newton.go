@@ -1,9 +1,6 @@
 package algo
 
 import (
-	"fmt"
-	"math"
-
 	"sotto/agent"
 	"sotto/config"
 	"sotto/tensor"
@@ -53,22 +50,9 @@ type Newton struct {
 	p      NewtonParams
 	table  agent.Table
 	agents int
-	mixing uint64 // m
 	theta  tensor.Vec
-	average
+	averaging
 	solver
-	mix mixer
-}
-
-// average is the average in progress.
-type average struct {
-	asked    uint64 // answers so far
-	over     bool   // all are taken: models are averaged
-	averaged uint64 // rounds of averaging since the last one
-	omega    float64
-	y        tensor.Vec // with room for every answer, and behind it the tag
-	previous tensor.Vec
-	next     tensor.Vec
 }
 
 // NewNewton decodes NewtonParams and returns their factory.
@@ -82,21 +66,16 @@ func NewNewton(decode func(any) error) (agent.Factory, error) {
 		return nil, err
 	}
 	return func(env agent.Env) (agent.Algorithm, error) {
-		a := &Newton{p: p, table: env.Table, agents: env.Agents, mix: mixer{self: env.Self}}
+		a := &Newton{p: p, table: env.Table, agents: env.Agents}
 		if k := a.table.Outputs; k < 1 || env.Dim%k != 0 {
 			return nil, config.Bad("name", "newton",
 				"another algorithm: the outputs of the model are not linear in its parameters")
 		}
 		a.table.Target *= p.TargetBound
-		if err := a.pace(env); err != nil {
-			return nil, err
-		}
 		a.theta = make(tensor.Vec, env.Dim)
 		copy(a.theta, env.Init)
 		a.moments = make(tensor.Vec, a.numbers()+1)
-		n := max(len(a.moments), env.Dim) + 1
-		a.y, a.previous, a.next = make(tensor.Vec, n), make(tensor.Vec, n), make(tensor.Vec, n)
-		return a, nil
+		return a, a.prepare(env, p.Recursion, p.Steps, a.answers(), max(len(a.moments), env.Dim))
 	}, nil
 }
 
@@ -116,46 +95,11 @@ func (p *NewtonParams) check() error {
 	return p.Recursion.check()
 }
 
-// pace finds m.
-func (a *Newton) pace(env agent.Env) error {
-	known := env.Graph.SLEM < 1 || a.p.Rho > 0
-	if !known && a.p.Acceleration == "chebyshev" {
-		a.p.Acceleration = "plain"
-	}
-	if err := a.p.fill(env); err != nil {
-		return err
-	}
-	need := uint64(1)
-	if rate := max(env.Graph.SLEM, a.p.Rho); known {
-		need = a.p.until(rate, min(.01, .1/math.Sqrt(float64(env.Agents))))
-	}
-	if a.mixing = (max(1, env.Rounds) - 1) / a.queries(); a.mixing < need {
-		return config.Bad("steps", a.p.Steps, fmt.Sprintf("fewer, or rounds = %d: on this graph averages "+
-			"of %d answers need %d rounds each", need*a.queries()+1, a.queries(), need))
-	}
-	return nil
-}
-
-// until is the number of rounds after which what agents differ by along an eigenvector of
-// W with the given eigenvalue is at most the tolerance of what it was.
-func (r *Recursion) until(eigenvalue, tolerance float64) uint64 {
-	omega, y, previous := 0., 1., 0.
-	for k := uint64(0); k < 1<<20; k++ {
-		if math.Abs(y) <= tolerance {
-			return max(1, k)
-		}
-		first, own, back := r.at(k, omega)
-		y, previous = (first*eigenvalue+own)*y-back*previous, y
-		omega = first
-	}
-	return 1 << 20
-}
-
 // square reports whether one release solves all.
 func (a *Newton) square() bool { return a.table.Target > 0 }
 
-// queries is the number of answers that a run has.
-func (a *Newton) queries() uint64 {
+// answers is their number in a run.
+func (a *Newton) answers() uint64 {
 	if a.square() {
 		return 1
 	}
@@ -177,53 +121,7 @@ func (a *Newton) numbers() int { return a.order() * (a.order() + 1) / 2 }
 
 // Step implements one round as the type's comment states it.
 func (a *Newton) Step(in *agent.Input, out *agent.Output) error {
-	switch in.Kind {
-	case agent.Start:
-	case agent.Round:
-		if a.mixed(in) {
-			a.ask(out)
-			return nil
-		}
-	case agent.Answer, agent.Exhausted:
-		a.begin(in.Answer)
-	case agent.Stop:
-		return nil
-	default:
-		return fmt.Errorf("newton: %w: %v", agent.ErrKind, in.Kind)
-	}
-	out.Broadcast(a.y)
-	return nil
-}
-
-// mixed averages once, goes on where an average is done, and reports whether an answer is
-// due.
-func (a *Newton) mixed(in *agent.Input) bool {
-	if a.asked == 0 {
-		return true
-	}
-	view, inbox := a.present(in)
-	first, own, back := 1., 0., 0.
-	if !a.over {
-		first, own, back = a.p.at(a.averaged, a.omega)
-	}
-	a.mix.recur(a.next, view, a.y, inbox, first, own, back, a.previous)
-	a.omega = first
-	a.averaged++
-	a.previous, a.y, a.next = a.y, a.next, a.previous
-	switch {
-	case a.over:
-		copy(a.theta, a.y)
-	case a.averaged < a.mixing:
-	default:
-		a.take()
-		if a.asked < a.queries() {
-			return true
-		}
-		a.over = true
-		a.average.begin(a.theta)
-	}
-	a.y[len(a.y)-1] = a.tag()
-	return false
+	return a.step("newton", a, a.theta, in, out)
 }
 
 // ask asks for the moments, or for the next gradient.
@@ -249,52 +147,13 @@ func (a *Newton) momentsClip() float64 {
 	return max(1, t.Weight)*t.Norm*t.Norm + t.Target*t.Target
 }
 
-// present leaves out messages of another average: their weight is the agent's own then.
-func (a *Newton) present(in *agent.Input) (*agent.View, []agent.Message) {
-	is := func(m *agent.Message) bool { return m.Body[len(m.Body)-1] == a.tag() }
-	for k := range in.Inbox {
-		if is(&in.Inbox[k]) {
-			continue
-		}
-		view := *in.View
-		var inbox []agent.Message
-		for _, m := range in.Inbox {
-			if is(&m) {
-				inbox = append(inbox, m)
-			} else {
-				view.SelfWeight += view.Weight(m.From)
-			}
-		}
-		return &view, inbox
-	}
-	return in.View, in.Inbox
-}
-
 // begin starts the average of an answer, or of nothing.
 func (a *Newton) begin(answer tensor.Vec) {
-	a.asked++
-	a.average.begin(answer)
+	a.answered(answer)
 	if answer != nil && a.asked == 1 {
 		s := a.table.Noise * a.p.MomentsNoise * a.momentsClip()
 		a.y[a.numbers()] = float32(s * s)
 	}
-	a.y[len(a.y)-1] = a.tag()
-}
-
-// begin starts the average of v.
-func (a *average) begin(v tensor.Vec) {
-	a.averaged, a.omega = 0, 0
-	a.y.Zero()
-	a.previous.Zero()
-	copy(a.y, v)
-}
-
-// tag numbers the average in progress.
-func (a *average) tag() float32 {
-	if a.over {
-		return float32(a.asked + 1)
-	}
-	return float32(a.asked)
 }
 
 // take goes on from an average.

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"sotto/config"
+	"sotto/data/schema"
 )
 
 // HousingParams are the parameters of "california-housing".
@@ -153,12 +154,39 @@ func adult(decode func(any) error, src Source) (*Split, error) {
 		parts[k] = flat("adult-a9a", x)
 		parts[k].Classes, parts[k].ClassNames = 2, []string{"at most 50K", "above 50K"}
 		parts[k].RowNorm = math.Sqrt(14) // a 1 for each of 14 attributes, or none where it is missing
+		parts[k].Variables = append(adultVariables(), parts[k].outcome("income", ""))
 		if parts[k].Labels, err = numbered(y, []float64{-1, 1}, at); err != nil {
 			return nil, err
 		}
 	}
 	split := &Split{Train: parts[0].head(p.Limit), Test: parts[1].head(p.TestLimit)}
 	return split.seal(p, 0, st.sums), nil
+}
+
+// adultColumns are the attributes of a9a in the order of its columns, with how many
+// columns each has: one for each category, or for each quantile of a number.
+var adultColumns = []struct {
+	name    string
+	columns int
+}{
+	{"age", 5}, {"workclass", 8}, {"fnlwgt", 5}, {"education", 16}, {"education-num", 5},
+	{"marital-status", 7}, {"occupation", 14}, {"relationship", 6}, {"race", 5}, {"sex", 2},
+	{"capital-gain", 2}, {"capital-loss", 2}, {"hours-per-week", 5}, {"native-country", 41},
+}
+
+// adultVariables describes the columns of a9a. The file does not name categories: their
+// names here are their numbers.
+func adultVariables() []schema.Variable {
+	var all []schema.Variable
+	at := 0
+	for _, c := range adultColumns {
+		v := schema.Variable{Name: c.name, At: at, Missing: -1}
+		for k := range c.columns {
+			v.Categories = append(v.Categories, strconv.Itoa(k+1))
+		}
+		all, at = append(all, v), at+c.columns
+	}
+	return all
 }
 
 // numbered maps numeric labels to classes.

@@ -245,7 +245,8 @@ func (e builder) buildGraph(vectors tensor.Mat) error {
 // shape is what the model is built for.
 func (t *Task) shape() model.Shape {
 	d := t.Split.Train
-	return model.Shape{Height: d.Shape[0], Width: d.Shape[1], Channels: d.Shape[2], Classes: d.Classes}
+	return model.Shape{Height: d.Shape[0], Width: d.Shape[1], Channels: d.Shape[2], Classes: d.Classes,
+		Numbers: model.FormatNumbers(numbersOf(d))}
 }
 
 func (e builder) analyze() error {

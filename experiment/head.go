@@ -74,7 +74,11 @@ func (t *Task) SampleShape() model.Shape {
 	if t.Backbone != nil {
 		return t.Backbone.shape
 	}
-	return t.shape()
+	s := t.shape()
+	if _, curves := model.CurvesOf(t.Model); !curves {
+		s.Numbers = ""
+	}
+	return s
 }
 
 // Expand puts the parameters that stay before those that are trained.

@@ -180,7 +180,7 @@ func (e planner) checkQueries() error {
 		_, err := oracle.New(&a.Public, &a.Asks[k].Query)
 		if errors.Is(err, oracle.ErrNoTable) {
 			return fmt.Errorf("%w: %w", err, e.File.Refuse("model.name", e.File.Model.Name,
-				"logistic, least-squares, huber or poisson"))
+				"logistic, additive, least-squares, huber or poisson"))
 		}
 		if errors.Is(err, oracle.ErrNotLinear) {
 			return fmt.Errorf("%w: %w", err, e.File.Refuse("model.name", e.File.Model.Name,

@@ -19,11 +19,14 @@ type GLM struct {
 	Quadratic bool
 }
 
-// Linear returns the generalized linear model that m is; false where it is none of one
-// output.
+// Linear returns the generalized linear model of the samples themselves that m is; false
+// where it is none of one output.
 func Linear(m Model) (GLM, bool) {
 	n, ok := m.(*network)
 	if !ok || n.glm == nil {
+		return GLM{}, false
+	}
+	if _, additive := CurvesOf(m); additive {
 		return GLM{}, false
 	}
 	return *n.glm, true
@@ -100,32 +103,41 @@ type Table struct {
 	Heaviest float64 // 1 without Weight
 	// Quadratic says that the loss is (z - y)².
 	Quadratic bool
+	// Spread writes the features that a sample becomes, nil: itself; and Curves are the
+	// shape functions that their weights make.
+	Spread func(dst, x []float32)
+	Curves []Curve
 }
 
 // TableOf returns what m is; false where its outputs are not linear in its parameters.
 func TableOf(m Model) (Table, bool) {
 	n, ok := m.(*network)
-	switch {
-	case !ok || n.glm == nil && !n.softmax:
+	if !ok || n.glm == nil && !n.softmax {
 		return Table{}, false
-	case n.softmax:
+	}
+	var t Table
+	if n.softmax {
 		// A covariance of one draw among classes has no eigenvalue above 1/2 (Böhning
 		// 1992), and a difference of two distributions no norm above √2.
-		l := n.layers[0].(linear)
-		return Table{Outputs: l.out, Intercept: l.bias, Slopes: softmaxSlopes, Slope: math.Sqrt2,
-			Curvature: .5, Heaviest: 1}, true
-	}
-	loss, labels := n.glm.Loss, !n.targets
-	slopes := func(dst, z []float64, y float64) {
-		if labels {
-			y = 2*y - 1
+		l := n.layers[len(n.layers)-1].(linear)
+		t = Table{Outputs: l.out, Intercept: l.bias, Slopes: softmaxSlopes, Slope: math.Sqrt2, Curvature: .5,
+			Heaviest: 1}
+	} else {
+		loss, labels := n.glm.Loss, !n.targets
+		slopes := func(dst, z []float64, y float64) {
+			if labels {
+				y = 2*y - 1
+			}
+			_, dst[0], _ = loss(z[0], y)
 		}
-		_, dst[0], _ = loss(z[0], y)
+		t = Table{Outputs: 1, Intercept: n.glm.Intercept, Slopes: slopes, Slope: n.glm.Slope,
+			Curvature: n.glm.Curvature, Quadratic: n.glm.Quadratic, Heaviest: 1}
 	}
-	t := Table{Outputs: 1, Intercept: n.glm.Intercept, Slopes: slopes, Slope: n.glm.Slope,
-		Curvature: n.glm.Curvature, Quadratic: n.glm.Quadratic, Heaviest: 1}
 	if n.largest > 0 {
 		t.Curvature, t.Weight, t.Heaviest = 1, weightOfCount(n.largest), n.largest
+	}
+	if h, ok := n.layers[0].(knots); ok {
+		t.Spread, t.Curves = h.spread, h.curves()
 	}
 	return t, true
 }

@@ -11,6 +11,9 @@ import (
 type Shape struct {
 	Height, Width, Channels int
 	Classes                 int // 0: regression, one target
+	// Numbers are the features that may have any value, with their public ranges, as
+	// FormatNumbers writes them; all others are 0 or 1. Model additive reads it.
+	Numbers string
 }
 
 // Features returns the number of elements of one sample.
@@ -26,6 +29,7 @@ var Models = map[string]func(decode func(params any) error, s Shape) (Model, err
 	"least-squares": newLeastSquares,
 	"huber":         newHuber,
 	"poisson":       newPoisson,
+	"additive":      newAdditive,
 	"mlp":           newMLP,
 	"autoencoder":   newAutoencoder,
 	"mean":          newMean,

@@ -228,6 +228,14 @@ func (n *node) execute(in []array) array {
 		return combine(x, in[1], func(a, b float64) float64 { return a * b })
 	case "Add":
 		return combine(x, in[1], func(a, b float64) float64 { return a + b })
+	case "Sub":
+		return combine(x, in[1], func(a, b float64) float64 { return a - b })
+	case "Max":
+		return combine(x, in[1], func(a, b float64) float64 { return max(a, b) })
+	case "Min":
+		return combine(x, in[1], func(a, b float64) float64 { return min(a, b) })
+	case "Abs":
+		return x.each(math.Abs)
 	case "Gemm":
 		return gemm(in)
 	case "Reshape":

@@ -32,6 +32,11 @@ var synchronous = map[string]func(p any){
 			p.Steps, p.MomentsNoise = 2, 1.5
 		}
 	},
+	"boosting": func(p any) {
+		if p, ok := p.(*algo.BoostingParams); ok {
+			p.Steps = 2
+		}
+	},
 	"local": func(any) {},
 	"km":    func(any) {},
 	"sgp":   func(any) {},
@@ -89,7 +94,8 @@ func TestNodesEqualTheSimulator(t *testing.T) {
 			nodetest.Equal(t, nodetest.Options{Factory: factory(t, name), Push: name == "sgp"}, openMemory)
 		})
 	}
-	for _, name := range []string{"dsgd", "dsgt", "dinno", "gossip-sgd", "gossip-average", "newton"} {
+	for _, name := range []string{"dsgd", "dsgt", "dinno", "gossip-sgd", "gossip-average", "newton",
+		"boosting"} {
 		t.Run(name+" with shared noise", func(t *testing.T) {
 			nodetest.Equal(t, nodetest.Options{Factory: factory(t, name), Shared: true}, openMemory)
 		})

@@ -90,6 +90,7 @@ var Kinds = map[string]Kind{
 	StatisticName:        {New: newStatistic, Batches: Sum, Record: true, Person: true, Exact: true},
 	MomentsName:          {New: newMoments, Batches: Sum, Record: true, Person: true, Exact: true},
 	GradientSumName:      {New: newGradientSum, Batches: Sum, Record: true, Person: true, Exact: true},
+	RowSumName:           {New: newRowSum, Batches: Sum, Record: true, Person: true, Exact: true},
 	KMName:               {New: newKM, Record: true},
 	StatefulResidualName: {New: newStatefulResidual, Record: true, Private: true},
 }

@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"sotto/agent"
-	"sotto/config"
 	"sotto/model"
 	"sotto/privacy"
 )
@@ -14,11 +13,12 @@ import (
 const (
 	MomentsName     = "moments"
 	GradientSumName = "gradient-sum"
+	RowSumName      = "row-sum"
 )
 
 // ErrNoTable says that a model is not linear in its parameters.
-var ErrNoTable = fmt.Errorf("%w: oracles moments and gradient-sum need model logistic, least-squares, "+
-	"huber or poisson", privacy.ErrRefused)
+var ErrNoTable = fmt.Errorf("%w: oracles moments, gradient-sum and row-sum need model logistic, "+
+	"additive, least-squares, huber or poisson", privacy.ErrRefused)
 
 // table makes the rows of a Statistic from records and the query: what an owner with a
 // small table releases of it. A row x is a record's features, with the constant of an
@@ -29,8 +29,11 @@ var ErrNoTable = fmt.Errorf("%w: oracles moments and gradient-sum need model log
 //	              square, of (x, y) with the target cut to [-B, B], B = Operator.Bound.
 //	              Where the model weighs records, times the weight, of a row with a norm
 //	              of at most √(C/heaviest)
+//	row-sum       x
 //	gradient-sum  the gradient of the loss at the query's point, scaled to norm at most
-//	              the clip
+//	              the clip. A point may have more values behind the parameters, one for
+//	              each feature and a length: then it is of x less those, with the
+//	              constant 1, over the length, while the outputs are those of x
 //
 // A record with a value that is not finite, or a label that is no class, adds nothing.
 type table struct {
@@ -39,11 +42,16 @@ type table struct {
 	records  *Records
 
 	x, z, slopes []float64 // scratch
+	spread       []float32
 }
 
 // read sets x to the row of record r, and returns its label or target.
 func (t *table) read(r int32) (y float64, ok bool) {
 	row := t.records.Data.X.Row(int(r))
+	if t.Spread != nil {
+		t.Spread(t.spread, row)
+		row = t.spread
+	}
 	square := 0.
 	for c, v := range row {
 		t.x[c] = float64(v)
@@ -102,6 +110,21 @@ func (t *table) moments(dst []float64, r int32, q *agent.Query, clip float64) {
 	}
 }
 
+// sum is a statisticRow.
+func (t *table) sum(dst []float64, r int32, _ *agent.Query, clip float64) {
+	if _, ok := t.read(r); !ok {
+		clear(dst)
+		return
+	}
+	f := 1.
+	if n := norm(t.x[:t.features]); n > clip {
+		f = clip / n
+	}
+	for i, v := range t.x[:t.features] {
+		dst[i] = f * v
+	}
+}
+
 // gradient is a statisticRow.
 func (t *table) gradient(dst []float64, r int32, q *agent.Query, clip float64) {
 	y, ok := t.read(r)
@@ -117,6 +140,7 @@ func (t *table) gradient(dst []float64, r int32, q *agent.Query, clip float64) {
 		}
 	}
 	t.Slopes(t.slopes, t.z, y)
+	t.standardize(q.At[k*t.features:])
 	f := 1.
 	if n := norm(t.x[:t.features]) * norm(t.slopes); n > clip {
 		f = clip / n
@@ -125,6 +149,20 @@ func (t *table) gradient(dst []float64, r int32, q *agent.Query, clip float64) {
 		for o, s := range t.slopes {
 			dst[i*k+o] = f * s * v
 		}
+	}
+}
+
+// standardize takes the centre from the row, and divides it by the length behind it.
+func (t *table) standardize(by []float32) {
+	if len(by) == 0 {
+		return
+	}
+	last := len(by) - 1
+	for i := range t.x[:t.features] {
+		if i < last {
+			t.x[i] -= float64(by[i])
+		}
+		t.x[i] /= float64(by[last])
 	}
 }
 
@@ -147,9 +185,15 @@ func newGradientSum(p *Public, _ agent.Operator) (Oracle, error) {
 		return nil, err
 	}
 	s.made = made{GradientSumName, t.gradient}
-	if t.Quadratic {
-		return nil, config.Bad("oracle", GradientSumName, "moments where the loss is a square")
+	return s, s.Validate()
+}
+
+func newRowSum(p *Public, _ agent.Operator) (Oracle, error) {
+	s, t, err := newTable(p)
+	if err != nil {
+		return nil, err
 	}
+	s.Dim, s.made = t.features, made{RowSumName, t.sum}
 	return s, s.Validate()
 }
 
@@ -163,7 +207,10 @@ func newTable(p *Public) (*Statistic, *table, error) {
 		Dim: p.Model.Dim()}
 	t := &table{Table: m, features: p.Model.Dim() / m.Outputs, records: &s.Records,
 		z: make([]float64, m.Outputs), slopes: make([]float64, m.Outputs)}
-	t.x = make([]float64, t.features+1)
+	t.x, t.spread = make([]float64, t.features+1), make([]float32, t.features)
+	if m.Intercept {
+		t.spread = t.spread[:t.features-1]
+	}
 	return s, t, nil
 }
 

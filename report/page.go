@@ -49,6 +49,10 @@ func buildReport(engine string, runs []*run) (Page, []plot.Drawing, error) {
 			return p, nil, err
 		}
 		p.Sections, all = append(p.Sections, sections...), drawings
+		if sections, drawings, err = runs[0].shaped(); err != nil {
+			return p, nil, err
+		}
+		p.Sections, all = append(p.Sections, sections...), append(all, drawings...)
 	}
 	losses, worst := lossMaps(groups)
 	personal, err := personalDrawings(groups)

@@ -207,11 +207,22 @@ func (w *world) step(t *testing.T, i int, kind agent.Kind, inbox []agent.Message
 }
 
 // reply is the gradient of c |θ|²/2, or to a longer query its Hessian: the upper triangle
-// by row, with √2 times what is beside the diagonal.
+// by row, with √2 times what is beside the diagonal. To row-sum it is sums of rows whose
+// covariance is that Hessian.
 func reply(q *agent.Query, c float64) tensor.Vec {
 	answer := q.Room(nil, dim)
+	if q.Oracle == "row-sum" { // of 4c records, half of which have each feature: a variance of c
+		for i := range answer {
+			answer[i] = float32(2 * c)
+		}
+		answer[len(answer)-1] *= 2
+		return answer
+	}
 	if len(answer) == dim {
-		answer.Scale(c*unit(q.Oracle), q.At)
+		if len(q.At) > dim { // with a centre and, as the last value, a length
+			c /= float64(q.At[len(q.At)-1])
+		}
+		answer.Scale(c*unit(q.Oracle), q.At[:dim])
 		return answer
 	}
 	for at, k := 0, dim; k > 0; at, k = at+k, k-1 {

@@ -67,6 +67,7 @@ var audited = map[string]func() (*experiment.Experiment, error){
 	"value a record": fileRun("average.toml", experimenttest.Average, "privacy.unit=record"),
 	"walk":           fileRun("walk.toml", experimenttest.Walk),
 	"newton":         fileRun("newton.toml", experimenttest.Newton),
+	"boosting":       fileRun("boosting.toml", experimenttest.Boosting),
 	"query":          fileRun("questions.toml", experimenttest.Questions),
 	"exact answers": fileRun("questions.toml", experimenttest.Questions, "privacy.noise=exact",
 		"privacy.adjacency=replace-one"),

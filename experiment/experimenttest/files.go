@@ -173,6 +173,33 @@ noise_multiplier = 2.0
 target_delta = 1e-3
 `
 
+// Boosting is an additive model of few rounds.
+const Boosting = `
+name = "boosting"
+
+[topology]
+agents = 4
+graph = "complete"
+
+[data]
+dataset = "logistic-regression"
+agents = 4
+records = 20
+dim = 3
+partition = "natural"
+
+[model]
+name = "additive"
+bins = 2
+
+[algorithm]
+name = "boosting"
+
+[privacy]
+target_epsilon = 3
+target_delta = 1e-3
+`
+
 // Newton is a regression of few rounds.
 const Newton = `
 name = "newton"

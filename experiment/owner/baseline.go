@@ -35,6 +35,7 @@ var baselines = map[string]func(o alone) (tensor.Vec, error){
 	oracle.FullName: alone.fit,
 	// the run's own steps, with no clip
 	oracle.MomentsName: func(o alone) (tensor.Vec, error) { return o.train(o.table) },
+	oracle.RowSumName:  func(o alone) (tensor.Vec, error) { return o.train(o.table) },
 }
 
 // LocalBaseline trains a model on the owner's own records, without noise and with the

@@ -23,7 +23,7 @@ type Life struct {
 // only. An algorithm with a fixed number of updates spreads its budget over all of them,
 // however often it wakes.
 func Rehearse(f agent.Factory, env agent.Env, life Life) ([]Ask, error) {
-	env.Dim, env.Init, env.Table.Outputs = 1, tensor.Vec{0}, 1
+	env.Dim, env.Init, env.Table.Outputs, env.Table.Knots = 1, tensor.Vec{0}, 1, nil
 	alg, err := f(env)
 	if err != nil {
 		return nil, err

@@ -64,7 +64,7 @@ func (r *Training) finish() (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	answers, err := r.answers()
+	answers, shapes, err := learned(r)
 	if err != nil {
 		return nil, err
 	}
@@ -75,9 +75,8 @@ func (r *Training) finish() (*Result, error) {
 	if err := r.dir.Stream(rundir.ModelFile, r.WriteModel); err != nil {
 		return nil, r.kept(err)
 	}
-	if answers != nil {
-		files = append(files, artifact{rundir.AnswersFile, func() ([]byte, error) { return answers, nil }})
-	}
+	files = append(files, found(rundir.ShapesFile, shapes)...)
+	files = append(files, found(rundir.AnswersFile, answers)...)
 	for _, f := range files {
 		b, err := f.make()
 		if err == nil {
@@ -87,7 +86,7 @@ func (r *Training) finish() (*Result, error) {
 			return nil, r.kept(err)
 		}
 	}
-	if err := r.writeReport(s, rows, graph, answers); err != nil {
+	if err := r.writeReport(s, rows, graph, answers, shapes); err != nil {
 		return nil, r.kept(err)
 	}
 	b, err := rundir.Indent(s)
@@ -103,12 +102,30 @@ func (r *Training) finish() (*Result, error) {
 	return &Result{Dir: s.Run, Summary: s}, nil
 }
 
+// learned are answers.json and shapes.json; nil where there is none.
+func learned(r *Training) (answers, shapes []byte, err error) {
+	if answers, err = r.answers(); err != nil {
+		return nil, nil, err
+	}
+	shapes, err = shapesOf(r)
+	return answers, shapes, err
+}
+
 // answers are answers.json, of the mean of all agents' models; nil where the run asks
 // nothing.
 func (r *Training) answers() ([]byte, error) {
 	if !experiment.Asks(r.e.File) {
 		return nil, nil
 	}
+	a, err := experiment.AnswersOf(r.e, meanModel(r))
+	if err != nil {
+		return nil, err
+	}
+	return rundir.Indent(a)
+}
+
+// meanModel is the mean of all honest agents' models.
+func meanModel(r *Training) tensor.Vec {
 	mean := make([]float64, r.e.Task.Model.Dim())
 	agents := r.e.Honest()
 	for _, i := range agents {
@@ -120,11 +137,17 @@ func (r *Training) answers() ([]byte, error) {
 	for k, x := range mean {
 		theta[k] = float32(x)
 	}
-	a, err := experiment.AnswersOf(r.e, theta)
-	if err != nil {
-		return nil, err
+	return theta
+}
+
+// shapesOf are shapes.json, of the mean of all agents' models and what the first knows of
+// the noise; nil where the model has none.
+func shapesOf(r *Training) ([]byte, error) {
+	all := experiment.ShapesOf(r.e, meanModel(r), r.world.agents[r.e.Honest()[0]].Algorithm)
+	if all == nil {
+		return nil, nil
 	}
-	return rundir.Indent(a)
+	return rundir.Indent(all)
 }
 
 // artifacts are the files beside model, report and summary.
@@ -151,6 +174,14 @@ func (r *Training) artifacts(s *rundir.Summary, metrics []byte, graph *topology.
 type artifact struct {
 	name string
 	make func() ([]byte, error)
+}
+
+// found is the file of that name; none without bytes.
+func found(name string, b []byte) []artifact {
+	if b == nil {
+		return nil
+	}
+	return []artifact{{name, func() ([]byte, error) { return b, nil }}}
 }
 
 // encodeWakes writes the run's wakes, for clock.replay.
@@ -219,7 +250,7 @@ func (r *Training) manifest() map[string]any {
 
 // writeReport writes the page and the plots as "sotto report" does for the finished run.
 func (r *Training) writeReport(s rundir.Summary, rows []rundir.Row, graph *topology.Graph,
-	answers []byte) error {
+	answers, shapes []byte) error {
 	f := &rundir.Run{
 		Dir:     s.Run,
 		Command: cmp.Or(r.opt.Command, s.Again(s.Run)),
@@ -228,6 +259,7 @@ func (r *Training) writeReport(s rundir.Summary, rows []rundir.Row, graph *topol
 		Graph:   graph,
 		Config:  r.e.Effective,
 		Answers: answers,
+		Shapes:  shapes,
 	}
 	err := r.ByLedger(func(agents string, l *ledger.Memory) error {
 		head := rundir.LedgerHead{Agents: agents, Head: l.Head().String()}

@@ -42,6 +42,7 @@ func TestRunsChargeWhatIsPlanned(t *testing.T) {
 		"walk":              {experimenttest.Walk, nil},
 		"query":             {experimenttest.Questions, nil},
 		"newton":            {experimenttest.Newton, nil},
+		"boosting":          {experimenttest.Boosting, nil},
 	}
 	for name := range algo.Algorithms {
 		c, ok := cases[name]

@@ -23,6 +23,7 @@ const (
 	CheckpointFile = "checkpoint.bin"
 	WakesFile      = "wakes.csv"
 	AnswersFile    = "answers.json" // of a run that asks questions
+	ShapesFile     = "shapes.json"  // of an additive model
 
 	// PartialSuffix ends the name of a run that is not finished.
 	PartialSuffix = ".partial"

@@ -70,11 +70,20 @@ func choose(tensors []model.NamedVec, agent string) (tensor.Vec, error) {
 
 // FormatShape is how a run's model file names the samples that its model takes.
 func FormatShape(s model.Shape) string {
-	return fmt.Sprintf("%dx%dx%d, %d classes", s.Height, s.Width, s.Channels, s.Classes)
+	text := fmt.Sprintf("%dx%dx%d, %d classes", s.Height, s.Width, s.Channels, s.Classes)
+	if s.Numbers != "" {
+		text += numbersMark + s.Numbers
+	}
+	return text
 }
 
+// numbersMark is before Shape.Numbers, of models that read it.
+const numbersMark = ", numbers "
+
 func parseShape(meta map[string]string) (s model.Shape, err error) {
-	if _, err = fmt.Sscanf(meta["samples"], "%dx%dx%d, %d classes", &s.Height, &s.Width, &s.Channels,
+	text, numbers, _ := strings.Cut(meta["samples"], numbersMark)
+	s.Numbers = numbers
+	if _, err = fmt.Sscanf(text, "%dx%dx%d, %d classes", &s.Height, &s.Width, &s.Channels,
 		&s.Classes); err != nil {
 		return s,
 			errors.New("it does not say which samples its model takes: it was written by another version")

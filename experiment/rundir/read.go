@@ -24,6 +24,7 @@ type Run struct {
 	Config  []byte          // the configuration in force
 	Ledgers []LedgerHead
 	Answers []byte // answers.json; nil: the run asked nothing
+	Shapes  []byte // shapes.json; nil: the model has none
 }
 
 // LedgerHead is the end of a ledger that some agents have in common.
@@ -85,6 +86,10 @@ func Read(dir string) (*Run, error) {
 		return nil, err
 	}
 	r.Answers, err = os.ReadFile(filepath.Join(dir, AnswersFile))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	r.Shapes, err = os.ReadFile(filepath.Join(dir, ShapesFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}

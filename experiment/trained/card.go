@@ -3,7 +3,9 @@ package trained
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -28,6 +30,9 @@ func (m *Model) Card() ([]byte, error) {
 	c.prediction()
 	c.columns()
 	c.training()
+	if err := c.shapes(); err != nil {
+		return nil, err
+	}
 	if err := c.privacy(); err != nil {
 		return nil, err
 	}
@@ -148,6 +153,37 @@ func (m *card) training() {
 		"owners without a server (engine %s). This card is of the model of agent %s.\n", text(f.Model.Name),
 		len(m.theta), text(f.Algorithm.Name), f.Steps, cmp.Or(f.Pace.Word, "rounds"), f.Topology.Agents,
 		experiment.EngineVersion, text(m.names.List(m.agent)))
+}
+
+// shapes are those that a run has left.
+func (m *card) shapes() error {
+	path := filepath.Join(m.dir, rundir.ShapesFile)
+	raw, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var all []experiment.Shape
+	if err := json.Unmarshal(raw, &all); err != nil {
+		return &config.Error{File: path, Found: err.Error(), Allowed: "the shapes of a run"}
+	}
+	m.WriteString("\n## What it has learned\n\nWhat each variable adds to the output, of the mean of all " +
+		"agents' models; ± is one standard deviation of what the noise alone can do.\n\n" +
+		"| variable | importance | adds |\n|---|---|---|\n")
+	for _, s := range all {
+		var adds []string
+		for _, p := range s.Points {
+			at := p.Category
+			if at == "" {
+				at = fmt.Sprintf("%.4g", p.At)
+			}
+			adds = append(adds, fmt.Sprintf("%s: %.2f ± %.2f", text(at), p.Adds, p.Noise))
+		}
+		fmt.Fprintf(m, "| %s | %.3f | %s |\n", text(s.Variable), s.Importance, strings.Join(adds, "; "))
+	}
+	return nil
 }
 
 func (m *card) privacy() error {

@@ -39,7 +39,7 @@ func (w *World) seeded(i int, l ledger.Ledger, o records, own *oracle.StatefulRe
 	m privacy.Mechanism) *privacy.Gate {
 	g := privacy.NewSimulatedGate(l, m,
 		map[string]privacy.Oracle{"grad": o, "grad-full": o, "user-grad": o, "fit": o, "km": o, "value": o,
-			"statistic": o, "moments": o, "gradient-sum": o,
+			"statistic": o, "moments": o, "gradient-sum": o, "row-sum": o,
 			oracle.StatefulResidualName: own}, 77, agent.ID(i))
 	g.NoiseOnly("zero", "user-grad")
 	return g
@@ -133,7 +133,7 @@ func (r records) Evaluate(dst *privacy.Value, q *agent.Query, sample *rng.Stream
 			continue
 		}
 		within := float32(.5)
-		for i, x := range q.At {
+		for i, x := range q.At[:min(Dim, len(q.At))] {
 			v := .5 * (x - float32(r.agent+k)/4)
 			if v < -bound || v > bound {
 				within = -.5
