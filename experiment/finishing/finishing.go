@@ -107,9 +107,9 @@ const fewest = 10
 // Fit makes an owner's model. Strengths and weights are those with the smallest loss on
 // records held out from the fits, by folds; of equal ones the first. The shared model
 // knows all of the owner's records, through noise, so that it is not held out from. An
-// owner with fewer than ten records keeps the shared model; the one alone then has a prior
-// of one record. Folds are of persons where records have persons, as many as there are
-// folds or fewer; of an owner who is one person alone, of records.
+// owner with fewer than ten records keeps the shared model; the one alone then has a
+// prior of one record. Folds are of persons where records have persons, as many as
+// there are folds or fewer; of an owner who is one person alone, of records.
 func Fit(o *Own, p Params) *Model {
 	p.Fill(false)
 	shared := slices.Clone(o.Shared)
