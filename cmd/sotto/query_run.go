@@ -25,7 +25,7 @@ func init() {
 			return "", err
 		}
 		endsByContext(cmd.Context())
-		opt := run.Options{Out: f.out, Command: fmt.Sprintf("sotto query %s", file)}
+		opt := run.Options{Out: f.out, Watch: run.Watch{Command: fmt.Sprintf("sotto query %s", file)}}
 		res, err := run.Run(cmd.Context(), e, opt)
 		if err != nil {
 			return "", err

@@ -64,7 +64,7 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 	if err := f.check(args); err != nil {
 		return err
 	}
-	opt := run.Options{Out: f.out, Workers: f.workers, Command: f.commandLine(args)}
+	opt := run.Options{Out: f.out, Workers: f.workers, Watch: run.Watch{Command: f.commandLine(args)}}
 	if f.output == "text" {
 		p := newProgress(cli.Notes(cmd))
 		defer p.close()

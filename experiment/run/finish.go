@@ -12,6 +12,7 @@ import (
 	"sotto/experiment"
 	"sotto/experiment/forecast"
 	"sotto/experiment/rundir"
+	"sotto/live/event"
 	"sotto/model"
 	"sotto/privacy/account"
 	"sotto/privacy/ledger"
@@ -95,6 +96,10 @@ func (r *Training) finish() (*Result, error) {
 		err = r.dir.Put(rundir.SummaryFile, b)
 	}
 	if err != nil {
+		return nil, r.kept(err)
+	}
+	if err := r.ended(&event.End{State: event.Done, Dir: s.Run, Page: rundir.ReportFile,
+		Facts: []event.Fact{{Name: "run hash", Value: s.RunHash}}}); err != nil {
 		return nil, r.kept(err)
 	}
 	if s.Run, err = r.dir.Finish(); err != nil {
