@@ -16,6 +16,7 @@ import (
 
 	"sotto/cmd/sotto/cli"
 	"sotto/experiment/attack"
+	"sotto/live/event"
 	"sotto/privacy/audit"
 )
 
@@ -54,6 +55,10 @@ type auditFlags struct {
 	dataDir string
 	output  cli.Output
 	scale   string
+	live    cli.Live
+	events  *event.Stream // of the page; nil: there is none
+	done    uint64        // modes
+	modes64 uint64
 }
 
 func newAudit() *cobra.Command {
@@ -100,6 +105,7 @@ func (f *auditFlags) register(c *cobra.Command) {
 	fl.StringVar(&f.of.Canary, "canary", "gradient", "the attacked record: gradient, blank or mislabelled")
 	fl.StringArrayVar(&f.set, "set", nil, "change one key of the run file, section.key=value (repeatable)")
 	f.output.Register(c)
+	f.live.Register(c)
 	cli.DataDirFlag(c, &f.dataDir)
 }
 
@@ -129,7 +135,11 @@ func newAuditMode(m auditMode) *cobra.Command {
 			}
 			o := f.options
 			o.Observations = cmp.Or(o.Observations, m.observations)
-			r, err := f.apply(cmd.Context(), m, t, o)
+			var r *audit.Report
+			err = f.shown(cmd, t, []string{m.name}, func(ctx context.Context) error {
+				r, err = f.apply(ctx, m, t, o)
+				return err
+			})
 			if err != nil {
 				return err
 			}
@@ -144,7 +154,7 @@ func newAuditMode(m auditMode) *cobra.Command {
 			"leave the sampler in place: the record is drawn as the run draws it")
 		c.Flags().IntVar(&f.options.Message, "message", 1,
 			"which message is attacked, of those that follow from an answer")
-		c.Flags().BoolVar(&f.of.Live, "live", false,
+		c.Flags().BoolVar(&f.of.Live, "nodes", false,
 			"observe real nodes in one process, with keys of the operating system: their frames, not the "+
 				"simulator's messages")
 	}
@@ -171,7 +181,11 @@ func newAuditAll() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			reports, err := f.all(cmd.Context(), t, cli.Notes(cmd))
+			var reports []*audit.Report
+			err = f.shown(cmd, t, f.modes(), func(ctx context.Context) error {
+				reports, err = f.all(ctx, t, cli.Notes(cmd))
+				return err
+			})
 			if len(reports) == 0 {
 				return err
 			}
@@ -198,7 +212,10 @@ func (f *auditFlags) apply(ctx context.Context, m auditMode, t *audit.Target, o 
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	return m.run(t, ctx, o)
+	f.begun(m.name, &o)
+	r, err := m.run(t, ctx, o)
+	f.ended(m.name, r, err)
+	return r, err
 }
 
 // all runs every mode that applies to the target and says which do not. Together they

@@ -68,6 +68,7 @@ func newRoot() *cobra.Command {
 		newNode(),
 		newRelay(),
 		newStatus(),
+		newLive(),
 		newVersion(),
 		newMan(),
 		newExport(),

@@ -26,7 +26,12 @@ func init() {
 		}
 		endsByContext(cmd.Context())
 		opt := run.Options{Out: f.out, Watch: run.Watch{Command: fmt.Sprintf("sotto query %s", file)}}
-		res, err := run.Run(cmd.Context(), e, opt)
+		ctx, shown, err := watch(cmd, &f.live, &opt.Watch, "query")
+		if err != nil {
+			return "", err
+		}
+		defer shown.Close()
+		res, err := run.Run(ctx, e, opt)
 		if err != nil {
 			return "", err
 		}

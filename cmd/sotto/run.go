@@ -15,6 +15,7 @@ import (
 	"sotto/cmd/sotto/cli"
 	"sotto/experiment"
 	"sotto/experiment/run"
+	"sotto/live/event"
 )
 
 type runFlags struct {
@@ -26,6 +27,7 @@ type runFlags struct {
 	out         string
 	dataDir     string
 	resume      string
+	live        cli.Live
 }
 
 func newRun() *cobra.Command {
@@ -56,6 +58,7 @@ Without FILE a built-in task runs on generated data. An interrupted run (Ctrl-C)
 	fl.StringVar(&f.out, "out", "runs", "folder of run directories")
 	fl.StringVar(&f.resume, "resume", "", "go on with the interrupted run in this directory")
 	f.output.Register(c)
+	f.live.Register(c)
 	cli.DataDirFlag(c, &f.dataDir)
 	return c
 }
@@ -65,11 +68,19 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	opt := run.Options{Out: f.out, Workers: f.workers, Watch: run.Watch{Command: f.commandLine(args)}}
+	opt.Events = event.NewStream(event.Simulated)
 	if f.output == "text" {
 		p := newProgress(cli.Notes(cmd))
 		defer p.close()
-		opt.Progress = p.update
+		opt.Events.Follow(p.hear)
 	}
+	ctx, shown, err := f.live.Show(cmd, "run", opt.Events, true)
+	if err != nil {
+		return err
+	}
+	defer shown.Close()
+	opt.Hold = shown.Hold
+	cmd.SetContext(ctx)
 	res, err := f.start(cmd, args, opt)
 	if err != nil {
 		return err
@@ -84,6 +95,9 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 
 func (f *runFlags) check(args []string) error {
 	if err := f.output.Check(); err != nil {
+		return err
+	}
+	if err := f.live.Check(); err != nil {
 		return err
 	}
 	if f.workers < 0 {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"sotto/experiment/figurecache"
+	"sotto/live/event"
 )
 
 // rememberFigures runs a simulation or its plan with the figures of those before. What is
@@ -26,6 +28,9 @@ type progress struct {
 	w   io.Writer
 	bar *progressbar.ProgressBar
 	tty bool
+
+	of   uint64
+	unit string
 }
 
 func newProgress(w io.Writer) *progress {
@@ -33,10 +38,24 @@ func newProgress(w io.Writer) *progress {
 	return &progress{w: w, tty: ok && term.IsTerminal(int(file.Fd()))}
 }
 
+// hear shows what a run says of itself.
+func (p *progress) hear(e *event.Event) {
+	switch b := e.Body.(type) {
+	case *event.Begin:
+		p.of, p.unit = b.Of, b.Unit
+	case *event.Evaluation:
+		if b.Done > 0 {
+			p.update(b.Done, p.of, b.Words)
+		}
+	case *event.Progress:
+		p.update(b.Done, b.Of, "")
+	}
+}
+
 func (p *progress) update(round, rounds uint64, evaluation string) {
 	if !p.tty {
 		if evaluation != "" {
-			fmt.Fprintf(p.w, "round %d of %d  %s\n", round, rounds, evaluation)
+			fmt.Fprintf(p.w, "%s %d of %d  %s\n", cmp.Or(p.unit, "round"), round, rounds, evaluation)
 		}
 		return
 	}
@@ -49,7 +68,7 @@ func (p *progress) update(round, rounds uint64, evaluation string) {
 	}
 	if evaluation != "" { // beside a sentence, no bar has room in 80 columns
 		p.bar.Clear()
-		fmt.Fprintf(p.w, "round %d of %d  %s\n", round, rounds, evaluation)
+		fmt.Fprintf(p.w, "%s %d of %d  %s\n", cmp.Or(p.unit, "round"), round, rounds, evaluation)
 	}
 	p.bar.Set64(int64(round))
 }
