@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"strings"
 
@@ -67,7 +68,7 @@ func (f *auditFlags) begun(mode string, o *audit.Options) {
 	f.events.Emit(&b)
 	o.Looked = func(l audit.Look) {
 		f.events.Emit(&event.Bound{Mode: mode, State: event.Running, Lower: jsonfloat.Float(l.Lower),
-			Claimed: jsonfloat.Float(l.Claimed), Observations: l.Observations, Of: l.Of})
+			Claimed: jsonfloat.Float(l.Claimed), Observations: 2 * l.Observations, Of: 2 * l.Of}) // of both worlds
 	}
 }
 
@@ -86,7 +87,7 @@ func (f *auditFlags) ended(mode string, r *audit.Report, err error) {
 		b.Lower, b.Claimed = jsonfloat.Float(r.EpsilonLower), jsonfloat.Float(r.Claimed)
 		b.Observations, b.Of, b.Violated = r.Observations, r.Observations, r.Violated
 		if b.Text = strings.Join(r.Findings, "; "); b.Text == "" && len(r.Checks) > 0 {
-			b.Text = r.Checks[0].Text
+			b.Text = fmt.Sprintf("%d checks of %d observations", len(r.Checks), r.Observations)
 		}
 	}
 	f.events.Emit(b)

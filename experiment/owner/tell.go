@@ -129,19 +129,10 @@ func (t *teller) awaits(s *node.Status, now time.Time) {
 	for i := range s.Peers {
 		p := &s.Peers[i]
 		switch _, waits := t.waits[p.Name]; {
-		case s.Finished || s.Pace != node.InRounds || p.State == node.Done || p.Round > s.Round:
+		case !p.Awaited:
 			delete(t.waits, p.Name)
 		case !waits:
 			t.waits[p.Name] = now
-		}
-	}
-	least := uint64(1<<64 - 1)
-	for i := range s.Peers {
-		least = min(least, s.Peers[i].Round)
-	}
-	for i := range s.Peers { // who has shown more than another is not who is waited for
-		if p := &s.Peers[i]; p.Round > least && p.State != node.Gone && p.State != node.Late {
-			delete(t.waits, p.Name)
 		}
 	}
 }

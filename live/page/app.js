@@ -15,7 +15,6 @@ const metricSpecs = {
   consensus_distance: { title: "Consensus distance", caption: "How far the agents' models are from their mean. Logarithmic.", y: "distance", log: true },
   samples_per_second: { title: "Samples a second", caption: "Expected samples of all agents.", y: "samples a second" },
 };
-const order = ["accuracy", "rmse", "loss", "epsilon", "consensus_distance"];
 
 function spec(name) {
   const known = metricSpecs[name];
@@ -52,11 +51,23 @@ function card(title, caption, ...inside) {
 function hero() { return section("hero", () => { const x = el("div", { class: "hero" }); view.prepend(x); return x; }); }
 function cards() { return section("cards", () => { const x = el("div", { class: "cards" }); view.append(x); return x; }); }
 
+// place puts a card where its rank says, whatever came first.
+const ranks = ["members", "bounds", "grid", "scatter", "own", "accuracy", "rmse", "graph", "loss", "epsilon", "consensus_distance", "", "split", "samples_per_second"];
+function place(card, name) {
+  const rank = ranks.indexOf(name) < 0 ? ranks.indexOf("") : ranks.indexOf(name);
+  card.dataset.rank = String(rank);
+  const after = [...cards().children].find((c) => Number(c.dataset.rank) > rank || (Number(c.dataset.rank) === rank && c.dataset.name > name));
+  card.dataset.name = name;
+  cards().insertBefore(card, after ?? null);
+}
+
 function figure(key, label) {
   return section("figure-" + key, () => {
     const value = el("p", { class: "value" }), under = el("p", { class: "under" });
     const c = el("section", { class: "card figure", "aria-label": label }, el("p", { class: "label" }, label), value, under);
-    hero().append(c);
+    const all = ["accuracy", "loss", "epsilon", "speed"];
+    c.dataset.rank = String(all.indexOf(key));
+    hero().insertBefore(c, [...hero().children].find((x) => Number(x.dataset.rank) > all.indexOf(key)) ?? null);
     return { card: c, value, under };
   });
 }
@@ -162,7 +173,7 @@ const splitParts = [["gradients", "Gradients"], ["noise", "Noise and charges"], 
 function split() {
   const parts = section("split", () => {
     const bar = el("div", { class: "split", "aria-hidden": "true" }), keys = el("ul", { class: "keys" });
-    cards().append(card("Where time goes", "Since the run began, in seconds of the wall's clock.", bar, keys));
+    place(card("Where time goes", "Since the run began, in seconds of the wall's clock.", bar, keys), "split");
     return { bar, keys };
   });
   const t = now.time, sum = splitParts.reduce((n, [k]) => n + t[k], 0) || 1;
@@ -176,10 +187,11 @@ function graph() {
   const g = section("graph", () => {
     const box = el("div", { class: "graph" }), read = el("p", { class: "read" }), rows = el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Who knows what, numbers" });
     const details = el("details", { on: { toggle: () => knowsTable() } }, el("summary", {}, "Numbers"), rows);
-    const c = card("Who knows what", now.knows ? "Each agent's ring has a piece for every class, filled as far as its model knows it. Orange links lose messages, dashed ones deliver late." : "Agents and their links. Orange links lose messages, dashed ones deliver late.", box, read, details);
-    cards().insertBefore(c, cards().children[1] ?? null);
-    return { box, read, rows, details };
+    const c = card("Who knows what", " ", box, read, details);
+    place(c, "graph");
+    return { box, read, rows, details, caption: c.querySelector(".caption") };
   });
+  g.caption.textContent = (now.knows ? "Each agent's ring has a piece for every class, filled as far as its model knows it." : "Agents and their links.") + " Orange links lose messages, dashed ones deliver late.";
   if (n > 300 || (links.length === 0 && n > 1)) {
     g.box.replaceChildren(el("p", { class: "quiet" }, `${plural(n, "agent")} on a ${s.graph.name} graph: too many to draw.`));
     return;
@@ -255,7 +267,7 @@ function sweep() {
   if (done.some((c) => typeof c.figures?.epsilon === "number" && has(c))) scatter(done.filter((c) => typeof c.figures.epsilon === "number" && has(c)), measure, percent);
 }
 
-const short = (key) => key.slice(key.lastIndexOf(".") + 1).replaceAll("_", " ");
+const short = (key) => (key === "algorithm.name" ? "algorithm" : key.slice(key.lastIndexOf(".") + 1).replace("target_", "").replaceAll("_", " "));
 const plain = (v) => String(v).replaceAll('"', "").replaceAll("'", "");
 const link = (c) => `./?s=${body.dataset.s || 0}&cell=${c.cell}`;
 
@@ -264,11 +276,12 @@ function grid(axes, measure, percent, best, scored) {
     const box = el("div", {}), rows = el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Cells, numbers" });
     const c = card("Grid", "A tile is one run: choose it to see it. The bar below it is its place between the worst and the best.", box, el("details", { on: { toggle: () => dirty.add("cells") && plan() } }, el("summary", {}, "Numbers"), rows));
     c.classList.add("wide");
-    cards().append(c);
+    place(c, "grid");
     return { box, rows, card: c };
   });
   const values = scored.map((c) => c.figures[measure]), low = Math.min(...values), high = Math.max(...values);
   const list = now.grid?.cells?.length ? now.grid.cells.map((v, i) => cells.get(i) ?? { cell: i, state: "waiting", values: v }) : [...cells.values()].sort((a, b) => a.cell - b.cell);
+  varies = new Set(axes.map((_, k) => k).filter((k) => new Set(list.map((c) => c.values?.[k])).size > 1));
   const groups = new Map();
   for (const c of list.slice(0, 2000)) {
     const name = axes.length > 1 && c.values ? `${short(axes[0])} ${plain(c.values[0])}` : "";
@@ -281,33 +294,63 @@ function grid(axes, measure, percent, best, scored) {
     el("tbody", {}, ...list.slice(0, 1000).map((c) => el("tr", {}, el("th", { scope: "row" }, String(c.cell)), ...axes.map((_, k) => el("td", { class: "text" }, plain(c.values?.[k] ?? ""))), el("td", {}, c.state), el("td", {}, number(c.figures?.[measure], percent)), el("td", {}, number(c.figures?.epsilon)), el("td", {}, number(c.figures?.seconds)))))));
 }
 
-function tile(c, axes, measure, percent, low, high, best) {
-  const x = c.figures?.[measure], rest = (axes.length > 1 ? axes.slice(1) : axes).map((a, k) => plain(c.values?.[axes.length > 1 ? k + 1 : k] ?? "")).join(", ");
-  const title = axes.map((a, k) => `${short(a)} ${plain(c.values?.[k] ?? "")}`).join(", ");
-  const value = c.state === "done" ? number(x, percent) : { running: "running…", waiting: "waiting", failed: "failed" }[c.state] ?? c.state;
-  const attrs = { class: "tile" + (best ? " best" : ""), "data-state": c.state, title, "aria-label": `${title}: ${c.state}${c.state === "done" ? `, ${measure} ${number(x, percent)}` : ""}${best ? ", the best so far" : ""}` };
-  const bar = typeof x === "number" && high > low ? el("i", { "aria-hidden": "true" }) : null;
-  if (bar) bar.style.width = 8 + 92 * ((x - low) / (high - low)) + "%";
-  const inside = [el("b", {}, value), el("span", {}, (best ? "★ " : "") + (rest || title)), bar];
-  return c.dir && now.head.begin.what !== "reproduce" ? el("a", { href: link(c), ...attrs }, ...inside) : el("div", { ...attrs, role: "img" }, ...inside);
+// labels names a cell by the axes that vary, but for the first where tiles are grouped by it; numbers have their key.
+function labels(c, axes, from) {
+  return axes.map((a, k) => ({ a, k })).filter(({ k }) => k >= from && varies.has(k)).map(({ a, k }) => (Number.isNaN(Number(plain(c.values?.[k] ?? ""))) ? plain(c.values[k]) : `${short(a)} ${plain(c.values[k])}`)).join(", ");
 }
 
+let varies = new Set();
+function tile(c, axes, measure, percent, low, high, best) {
+  const x = c.figures?.[measure], title = axes.map((a, k) => `${short(a)} ${plain(c.values?.[k] ?? "")}`).join(", ");
+  const value = c.state === "done" ? number(x, percent) : { running: "running…", waiting: "waiting", failed: "failed" }[c.state] ?? c.state;
+  const attrs = { class: "tile" + (best ? " best" : ""), "data-state": c.state, title };
+  const bar = typeof x === "number" && high > low ? el("i", { "aria-hidden": "true" }) : null;
+  if (bar) bar.style.width = 8 + 92 * ((x - low) / (high - low)) + "%";
+  const inside = [el("b", {}, value), el("span", {}, labels(c, axes, axes.length > 1 ? 1 : 0) || title), best ? el("span", {}, "★ the best") : null, bar];
+  return c.dir && now.head.begin.what !== "reproduce" ? el("a", { href: link(c), ...attrs }, ...inside) : el("div", attrs, ...inside);
+}
+
+// steps are three to six round numbers between two.
+function steps(lo, hi) {
+  const raw = (hi - lo) / 4, size = 10 ** Math.floor(Math.log10(raw)), step = [1, 2, 5, 10].map((k) => k * size).find((k) => k >= raw);
+  const all = [];
+  for (let k = Math.ceil(lo / step); k * step <= hi + 1e-9; k++) all.push(Number((k * step).toPrecision(12)));
+  return all;
+}
+
+// scatter draws a line for each setting, named at its end: runs that differ in their budget alone belong together.
 function scatter(all, measure, percent) {
-  const box = section("scatter", () => { const x = el("div", { class: "scatter" }); cards().append(card("Accuracy against epsilon", "Each point is a finished run. The upper left is best: much learned, little spent.", x)); return x; });
-  const W = 560, H = 300, L = 46, B = 34, log = Math.max(...all.map((c) => c.figures.epsilon)) > 20 * Math.min(...all.map((c) => c.figures.epsilon));
-  const fx = (e) => (log ? Math.log10(e) : e), scale = percent ? 100 : 1;
-  const xs = all.map((c) => fx(c.figures.epsilon)), ys = all.map((c) => c.figures[measure] * scale);
-  const wide = (a) => { const lo = Math.min(...a), hi = Math.max(...a), pad = (hi - lo) * .08 || Math.abs(hi) * .1 || 1; return [lo - pad, hi + pad]; };
-  const [x0, x1] = wide(xs), [y0, y1] = wide(ys), px = (x) => L + ((W - L - 12) * (x - x0)) / (x1 - x0), py = (y) => H - B - ((H - B - 12) * (y - y0)) / (y1 - y0);
+  const box = section("scatter", () => { const x = el("div", { class: "scatter" }), c = card("Accuracy against epsilon", "A point is a finished run; a line joins those that differ in their budget alone. The upper left is best: much learned, little spent.", x); c.classList.add("lead"); place(c, "scatter"); return x; });
+  const W = Math.max(300, box.clientWidth || 560), H = 320, L = 46, B = 40, R = W > 480 ? 130 : 16, axes = now.grid?.axes || [], scale = percent ? 100 : 1;
+  const eps = all.map((c) => c.figures.epsilon), log = Math.min(...eps) > 0 && Math.max(...eps) >= 5 * Math.min(...eps), fx = (e) => (log ? Math.log10(e) : e);
+  const wide = (a) => { const lo = Math.min(...a), hi = Math.max(...a), pad = (hi - lo) * .06 || Math.abs(hi) * .1 || 1; return [lo - pad, hi + pad]; };
+  const [x0, x1] = wide(eps.map(fx)), [y0, y1] = wide(all.map((c) => c.figures[measure] * scale));
+  const px = (e) => L + ((W - L - R) * (fx(e) - x0)) / (x1 - x0), py = (y) => H - B - ((H - B - 12) * (y * scale - y0)) / (y1 - y0);
   const svg = el("svg", { svg: true, viewBox: `0 0 ${W} ${H}`, role: "group", "aria-label": `${measure} against epsilon, ${plural(all.length, "run")}` });
-  svg.append(el("line", { svg: true, class: "axis", x1: L, x2: W - 12, y1: H - B, y2: H - B }), el("line", { svg: true, class: "axis", x1: L, x2: L, y1: 12, y2: H - B }));
-  for (const t of [0, .5, 1]) {
-    const x = x0 + (x1 - x0) * (.08 + .84 * t), y = y0 + (y1 - y0) * (.08 + .84 * t);
-    svg.append(el("text", { svg: true, class: "tick", x: px(x), y: H - B + 18, "text-anchor": "middle" }, number(log ? 10 ** x : x)), el("text", { svg: true, class: "tick", x: L - 6, y: py(y) + 4, "text-anchor": "end" }, y.toFixed(percent ? 1 : 3)));
+  const distinct = [...new Set(eps.map((e) => Number(e.toPrecision(2))))].sort((a, b) => a - b);
+  for (const e of distinct.length <= 7 ? distinct : log ? [.1, .3, 1, 3, 10, 30, 100].filter((e) => fx(e) >= x0 && fx(e) <= x1) : steps(x0, x1)) svg.append(el("text", { svg: true, class: "tick", x: px(e), y: H - B + 18, "text-anchor": "middle" }, number(e)));
+  for (const y of steps(y0, y1)) svg.append(el("line", { svg: true, class: "axis", x1: L, x2: W - R, y1: py(y / scale), y2: py(y / scale) }), el("text", { svg: true, class: "tick", x: L - 8, y: py(y / scale) + 4, "text-anchor": "end" }, String(y)));
+  svg.append(el("text", { svg: true, class: "tick", x: (L + W - R) / 2, y: H - 4, "text-anchor": "middle" }, "epsilon, at most" + (log ? " (logarithmic)" : "")));
+  const groups = new Map(), budget = axes.findIndex((a) => a.endsWith("epsilon") || a.endsWith("noise_multiplier"));
+  for (const c of all) {
+    const name = axes.map((a, k) => ({ a, k })).filter(({ k }) => k !== budget && varies.has(k)).map(({ a, k }) => (Number.isNaN(Number(plain(c.values[k]))) ? plain(c.values[k]) : `${short(a)} ${plain(c.values[k])}`)).join(", ");
+    if (!groups.has(name)) groups.set(name, []);
+    groups.get(name).push(c);
   }
-  svg.append(el("text", { svg: true, class: "tick", x: W - 12, y: H - 4, "text-anchor": "end" }, "epsilon" + (log ? ", logarithmic" : "")));
-  all.forEach((c, k) => svg.append(el("circle", { svg: true, cx: px(xs[k]), cy: py(ys[k]), r: 6 }, el("title", { svg: true }, `${(now.grid?.axes || []).map((a, i) => `${short(a)} ${plain(c.values[i])}`).join(", ")}: ${number(c.figures[measure], percent)} at epsilon ${number(c.figures.epsilon)}`))));
-  box.replaceChildren(svg);
+  const ends = [];
+  [...groups].forEach(([name, of], k) => {
+    of.sort((a, b) => a.figures.epsilon - b.figures.epsilon);
+    const hue = groups.size <= 8 ? "s" + (k % 8) : "s0";
+    if (groups.size <= 8 && of.length > 1) svg.append(el("path", { svg: true, class: "join " + hue, d: of.map((c, i) => `${i ? "L" : "M"}${px(c.figures.epsilon).toFixed(1)} ${py(c.figures[measure]).toFixed(1)}`).join("") }));
+    for (const c of of) svg.append(el("circle", { svg: true, class: hue, cx: px(c.figures.epsilon), cy: py(c.figures[measure]), r: 5 }, el("title", { svg: true }, `${axes.map((a, i) => `${short(a)} ${plain(c.values[i])}`).join(", ")}: ${number(c.figures[measure], percent)} at epsilon ${number(c.figures.epsilon)}`)));
+    ends.push({ name, y: py(of.at(-1).figures[measure]), x: px(of.at(-1).figures.epsilon), hue });
+  });
+  if (groups.size > 1 && groups.size <= 8 && R > 100) {
+    ends.sort((a, b) => a.y - b.y).forEach((e, k) => { if (k) e.y = Math.max(e.y, ends[k - 1].y + 15); });
+    ends.forEach((e) => svg.append(el("text", { svg: true, class: "end " + e.hue, x: e.x + 11, y: e.y + 4 }, e.name)));
+  }
+  const keys = groups.size > 1 && groups.size <= 8 && R < 100 ? el("ul", { class: "keys" }, ...ends.map((e) => el("li", {}, el("span", { class: "swatch " + e.hue, "aria-hidden": "true" }), e.name))) : "";
+  box.replaceChildren(svg, keys);
 }
 
 // ---- a federation
@@ -323,7 +366,7 @@ function federation() {
   const r = figure("round", now.head.begin.unit === "wake" ? "Wakes" : "Rounds");
   r.value.replaceChildren(now.head.done.toLocaleString("en"), el("small", {}, now.head.of ? `of ${now.head.of.toLocaleString("en")}` : ""));
   r.under.textContent = now.head.left > 0 ? `about ${duration(now.head.left)} left` : s?.words ?? "";
-  const own = section("own", () => { const x = el("div", {}); const c = card("This member", "What this owner's node does, and what its machine has.", x); cards().append(c); return x; });
+  const own = section("own", () => { const x = el("div", {}); place(card("This member", "What this owner's node does, and what its machine has.", x), "own"); return x; });
   if (s) own.replaceChildren(el("dl", { class: "facts" }, ...facts([["member", s.member], ["state", s.words], ["next", s.next], ["ledger", s.ledger.records ? `${plural(s.ledger.records, "record")}, epsilon at most ${number(s.ledger.epsilon)} of ${number(s.ledger.lifetime)}` : null],
     ["frames", `${s.missing} missing, ${s.refused} refused, ${s.skipped} rounds skipped`], ["members change", s.members.after ? `after round ${s.members.after}` : null], ["disk", now.machine?.disk_free ? bytes(now.machine.disk_free) + " free" : null],
     ["last word", clock(now.head.last)]])), now.machine?.warning ? el("p", { class: "notice" }, now.machine.warning) : "", ...(now.own?.facts?.length ? [el("h3", {}, "On your own records"), el("p", { class: "quiet" }, "These figures depend on your records. They are kept on this machine and sent to nobody."), el("dl", { class: "facts" }, ...facts(now.own.facts.map((x) => [x.name, x.value])))] : []));
@@ -333,13 +376,13 @@ function federation() {
 const facts = (rows) => rows.filter(([, v]) => v !== null && v !== undefined && v !== "").flatMap(([k, v]) => [el("dt", {}, k), el("dd", {}, v)]);
 
 function memberList(members) {
-  const list = section("members", () => { const x = el("ul", { class: "members" }); const c = card("Neighbors", "What this node knows of the others: what they have sent, and since when.", x); c.classList.add("wide"); cards().prepend(c); return x; });
+  const list = section("members", () => { const x = el("ul", { class: "members" }); const c = card("Neighbors", "What this node knows of the others: what they have sent, and since when.", x); c.classList.add("wide"); place(c, "members"); return x; });
   list.replaceChildren(...members.map((m) => {
     const bad = ["gone", "late", "awaited"].includes(m.state) && !now.head.end, age = (Date.now() - new Date(m.since)) / 1000;
-    const sentence = bad ? `${m.name} is late by ${duration(age)}: ${m.words}, since ${clock(m.since)}` : m.words;
+    const sentence = bad ? `${m.name} is late by ${duration(age)}, since ${clock(m.since)}: ${m.words}` : m.state === "here" && m.words === "takes part" ? "" : m.words;
     const words = { here: "takes part", gone: "no connection", late: "late", awaited: "waited for", done: "finished", unknown: "not heard yet" };
     return el("li", { class: "member" + (bad ? " alarm" : "") }, el("h3", {}, el("span", { class: "state", "data-state": m.state }, el("span", { class: "dot", "aria-hidden": "true" }), words[m.state] ?? m.state), m.name, el("span", { class: "word" }, `${now.head.begin.unit} ${m.round}`)),
-      el("p", {}, sentence), m.next ? el("p", { class: "next" }, "What to do: " + m.next) : null,
+      sentence ? el("p", {}, sentence) : null, m.next ? el("p", { class: "next" }, "What to do: " + m.next) : null,
       m.claim ? el("p", { class: "next" }, `Its ledger: ${plural(m.claim.records, "record")}, epsilon ${number(m.claim.epsilon)}, head ${String(m.claim.head || "").slice(0, 12)}`) : null);
   }));
 }
@@ -357,7 +400,7 @@ function audit() {
     t.value.replaceChildren(number(top.lower), el("small", {}, `of ${number(top.claimed)} claimed`));
     t.under.textContent = top.mode;
   }
-  const box = section("bounds", () => { const x = el("div", {}); const c = card("Bounds against the claim", "A bar is what the attacker has proved; the line is the claim. A bar beyond the line refutes it. A bar below proves nothing.", x); c.classList.add("wide"); cards().append(c); return x; });
+  const box = section("bounds", () => { const x = el("div", {}); const c = card("Bounds against the claim", "A bar is what the attacker has proved; the line is the claim. A bar beyond the line refutes it. A bar below proves nothing.", x); c.classList.add("lead"); place(c, "bounds"); return x; });
   box.replaceChildren(...all.map((b) => {
     const has = b.lower !== null && b.claimed !== null && b.claimed !== "inf", max = has ? Math.max(b.claimed, b.lower) * 1.15 : 1;
     const lane = el("div", { class: "lane", role: "img", "aria-label": has ? `epsilon at least ${number(b.lower)}, claimed ${number(b.claimed)}` : b.state });
@@ -397,14 +440,13 @@ function take(patch) {
 }
 
 function series(all) {
-  const rank = (n) => (order.indexOf(n) < 0 ? 99 : order.indexOf(n));
-  for (const name of Object.keys(all).sort((a, b) => rank(a) - rank(b) || a.localeCompare(b))) {
+  for (const name of Object.keys(all).sort()) {
     const s = spec(name);
     if (!s || name.startsWith("class_accuracy") || all[name].x.length === 0 && !charts.has(name)) continue;
     if (!charts.has(name)) {
       const c = new Chart({ unit: now.head.begin.unit, ...s });
       charts.set(name, c);
-      cards().append(c.card);
+      place(c.card, name);
     }
     charts.get(name).take(all[name]);
   }
