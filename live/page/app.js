@@ -320,7 +320,7 @@ function steps(lo, hi) {
 
 // scatter draws a line for each setting, named at its end: runs that differ in their budget alone belong together.
 function scatter(all, measure, percent) {
-  const box = section("scatter", () => { const x = el("div", { class: "scatter" }), c = card("Accuracy against epsilon", "A point is a finished run; a line joins those that differ in their budget alone. The upper left is best: much learned, little spent.", x); c.classList.add("lead"); place(c, "scatter"); return x; });
+  const box = section("scatter", () => { const x = el("div", { class: "scatter" }), c = card("Accuracy against epsilon", "A point is a finished run; a line joins those that differ in their budget alone. The upper left is best: much learned, little spent.", x); c.classList.add("wide"); place(c, "scatter"); return x; });
   const W = Math.max(300, box.clientWidth || 560), H = 320, L = 46, B = 40, R = W > 480 ? 130 : 16, axes = now.grid?.axes || [], scale = percent ? 100 : 1;
   const eps = all.map((c) => c.figures.epsilon), log = Math.min(...eps) > 0 && Math.max(...eps) >= 5 * Math.min(...eps), fx = (e) => (log ? Math.log10(e) : e);
   const wide = (a) => { const lo = Math.min(...a), hi = Math.max(...a), pad = (hi - lo) * .06 || Math.abs(hi) * .1 || 1; return [lo - pad, hi + pad]; };
