@@ -15,6 +15,10 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"sotto/internal/jsonfloat"
+	"sotto/live"
+	"sotto/live/event"
 )
 
 // sotto runs a command to its end.
@@ -273,5 +277,93 @@ func TestKilledHospitalIsNamed(t *testing.T) {
 	<-running["va"].done
 	start(t, nodes["va"]...)
 	p.until("all take part again", `document.body.innerText.includes("all take part")`, 30*time.Second)
+	p.clean()
+}
+
+// A page comes back by itself when the program is started again, and shows what is new.
+func TestReconnect(t *testing.T) {
+	stream := event.NewStream(event.Simulated)
+	say := func(k int) {
+		stream.Emit(&event.Evaluation{Done: uint64(k), Metrics: map[string]event.Stats{
+			"accuracy": {Mean: jsonfloat.Float(k) / 100, Min: 0, Max: 1}}})
+	}
+	src := live.Of("r", stream)
+	stream.Emit(&event.Begin{What: event.OfRun, Name: "r", Unit: "round", Of: 100})
+	say(10)
+	opt := live.Options{Address: "127.0.0.1:0", Token: "the-same-token-again", Sources: []*live.Source{src}}
+	s, err := live.Serve(opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := open(t, s.URL())
+	p.until("the first figure", accuracy+`?.startsWith("10.00")`, 10*time.Second)
+	opt.Address = strings.Split(s.URL(), "/")[2]
+	s.Close()
+	p.until("it says that nobody answers", `!document.getElementById("lost").hidden`, 10*time.Second)
+	if !value[bool](p, accuracy+`.startsWith("10.00")`) {
+		t.Error("the last figures are gone")
+	}
+	say(20)
+	if s, err = live.Serve(opt); err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	p.until("the new figure", accuracy+`?.startsWith("20.00") && document.getElementById("lost").hidden`, 15*time.Second)
+	if got := value[string](p, `JSON.stringify(charts.get("accuracy").data[0])`); got != "[10,20]" {
+		t.Errorf("points at %s", got)
+	}
+	p.mu.Lock() // that nobody answered is in the log
+	p.faults = nil
+	p.mu.Unlock()
+}
+
+// A thousand agents and ten thousand rounds: the first paint is quick, and the page keeps
+// up.
+func TestLarge(t *testing.T) {
+	stream := event.NewStream(event.Simulated)
+	src := live.Of("large", stream)
+	stream.Emit(&event.Begin{What: event.OfRun, Name: "large", Unit: "round", Of: 10_000})
+	setup := &event.Setup{Algorithm: "dsgd", Dataset: "mnist", Agents: event.Agents{Number: 1000},
+		Graph: event.Graph{Name: "ring"}, Budget: event.Budget{Epsilon: 4, Delta: 1e-5, Unit: "record"}}
+	for i := range 1000 {
+		setup.Graph.Links = append(setup.Graph.Links, [2]int{i, (i + 1) % 1000})
+	}
+	stream.Emit(setup)
+	k := 0
+	say := func() {
+		x := float64(k) / 10_000
+		stream.Emit(&event.Evaluation{Done: uint64(k), Metrics: map[string]event.Stats{
+			"accuracy":           {Mean: jsonfloat.Float(x), Min: jsonfloat.Float(x / 2), Max: 1},
+			"loss":               {Mean: jsonfloat.Float(3 - x), Min: 1, Max: 3},
+			"consensus_distance": {Mean: 1, Min: 1, Max: 1}}})
+		stream.Emit(&event.Spent{Done: uint64(k), Upper: jsonfloat.Float(4 * x)})
+		k++
+	}
+	for k < 9000 {
+		say()
+	}
+	s, err := live.Serve(live.Options{Address: "127.0.0.1:0", Sources: []*live.Source{src}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	p := open(t, s.URL())
+	p.until("the curve", `charts.get("accuracy")?.plot`, 5*time.Second)
+	if paint := value[float64](p, `performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? 1e9`); paint > 1000 {
+		t.Errorf("first paint after %v ms", paint)
+	} else {
+		t.Logf("first paint after %.0f ms", paint)
+	}
+	p.run(chromedp.Evaluate(`window.gaps = []; (function tick(last) { requestAnimationFrame((t) => { if (last) gaps.push(t - last); tick(t); }); })(0)`, nil))
+	for k < 10_000 {
+		say()
+		time.Sleep(2 * time.Millisecond)
+	}
+	p.until("the last round", `charts.get("accuracy").data[0].at(-1) === 9999`, 5*time.Second)
+	worst := value[float64](p, `gaps.sort((a, b) => a - b)[Math.floor(gaps.length * .95)]`)
+	t.Logf("19 of 20 frames take at most %.0f ms", worst)
+	if worst > 200 {
+		t.Errorf("19 of 20 frames take up to %.0f ms", worst)
+	}
 	p.clean()
 }
