@@ -86,7 +86,7 @@ func (p *process) tell() (*teller, error) {
 func (t *teller) status(s *node.Status, now time.Time) {
 	t.awaits(s, now)
 	for i := range s.Peers {
-		m := t.member(&s.Peers[i], s)
+		m := t.member(&s.Peers[i], s, now)
 		if last, ok := t.members[m.Name]; !ok || !sameButRound(last, m) ||
 			last.Round != m.Round && now.Sub(t.said) >= t.pause(now) {
 			t.members[m.Name] = m
@@ -138,7 +138,7 @@ func (t *teller) awaits(s *node.Status, now time.Time) {
 }
 
 // member says what is known of a neighbor, in words.
-func (t *teller) member(p *node.PeerStatus, s *node.Status) event.Member {
+func (t *teller) member(p *node.PeerStatus, s *node.Status, now time.Time) event.Member {
 	m := event.Member{Name: p.Name, State: p.State.String(), Since: p.Since.UTC().Truncate(time.Second),
 		Round: p.Round}
 	if c := p.Attestation; c != nil {
@@ -146,7 +146,7 @@ func (t *teller) member(p *node.PeerStatus, s *node.Status) event.Member {
 			Head: c.Head.Hash}
 	}
 	since, waits := t.waits[p.Name]
-	waits = waits && time.Since(since) >= awaitedFor
+	waits = waits && now.Sub(since) >= awaitedFor
 	step := fmt.Sprintf("%s %d", strings.TrimSuffix(s.Pace, "s"), s.Round+1)
 	switch {
 	case p.State == node.Gone:
