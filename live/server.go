@@ -71,7 +71,8 @@ func CheckAddress(address string) error {
 	host, port, err := net.SplitHostPort(address)
 	ip := net.ParseIP(host)
 	n, bad := strconv.Atoi(port)
-	if err != nil || bad != nil || n < 0 || n > 65535 || host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+	if err != nil || bad != nil || n < 0 || n > 65535 || host != "localhost" && (ip == nil ||
+		!ip.IsLoopback()) {
 		return config.Bad("live", address, "a loopback address and port, such as 127.0.0.1:7080")
 	}
 	return nil

@@ -45,7 +45,9 @@ func ask(t *testing.T, method, url string, edit func(*http.Request)) (int, strin
 	if edit != nil {
 		edit(r)
 	}
-	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
 	resp, err := client.Do(r)
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +77,8 @@ func TestStrangers(t *testing.T) {
 		want              int
 	}{
 		{"no token", "GET", "http://" + host + "/", nil, 403},
-		{"another token", "GET", "http://" + host + "/" + strings.Repeat("x", len(s.opt.Token)) + "/", nil, 403},
+		{"another token", "GET", "http://" + host + "/" + strings.Repeat("x", len(s.opt.Token)) + "/", nil,
+			403},
 		{"half a token", "GET", "http://" + host + "/" + s.opt.Token[:12] + "/", nil, 403},
 		{"events without it", "GET", "http://" + host + "/events", nil, 403},
 		{"another host", "GET", s.URL(), func(r *http.Request) { r.Host = "evil.example" }, 403},
@@ -109,13 +112,16 @@ func TestStrangers(t *testing.T) {
 			t.Errorf("%s: %q lacks %q", k, head.Get(k), want)
 		}
 	}
-	if csp := head.Get("Content-Security-Policy"); strings.Contains(csp, "unsafe") || strings.Contains(csp, "*") {
+	if csp := head.Get("Content-Security-Policy"); strings.Contains(csp, "unsafe") || strings.Contains(csp,
+		"*") {
 		t.Errorf("the policy is not strict: %s", csp)
 	}
-	if code, _, _ := ask(t, "POST", s.URL()+"do/stop", header("Origin", "http://"+host)); code != 204 || !stopped {
+	if code, _, _ := ask(t, "POST", s.URL()+"do/stop", header("Origin", "http://"+host)); code != 204 ||
+		!stopped {
 		t.Errorf("the page's own stop: %d, %v", code, stopped)
 	}
-	for _, bad := range []string{"0.0.0.0:0", "192.0.2.1:80", "localhost", "127.0.0.1:x", ":7080", "127.0.0.1:99999"} {
+	for _, bad := range []string{"0.0.0.0:0", "192.0.2.1:80", "localhost", "127.0.0.1:x", ":7080",
+		"127.0.0.1:99999"} {
 		if CheckAddress(bad) == nil {
 			t.Errorf("%s is accepted", bad)
 		}

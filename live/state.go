@@ -23,24 +23,26 @@ type state struct {
 	order   []string // of members, as they were first heard of
 	bounds  []*event.Bound
 	rest    map[string]event.Body // the last one of each other kind
-	version uint64                // grows with each event
-	changed map[string]uint64     // the version of each part
-	cellAt  map[int]uint64        // and of each cell
+	news
+}
+
+// news are which event has changed what last.
+type news struct {
+	version uint64            // grows with each event
+	changed map[string]uint64 // the version of each part
+	cellAt  map[int]uint64    // and of each cell
 }
 
 // head is what a page says first.
 type head struct {
-	Begin   *event.Begin `json:"begin"`
-	Setup   *event.Setup `json:"setup,omitempty"`
-	State   string       `json:"state"` // event.Running and so on
-	Done    uint64       `json:"done"`
-	Of      uint64       `json:"of"`
-	Left    float64      `json:"left"`
-	Began   time.Time    `json:"began"`
-	Last    time.Time    `json:"last"` // the last event
-	Notes   []string     `json:"notes,omitempty"`
-	End     *event.End   `json:"end,omitempty"`
-	Resumed uint64       `json:"resumed,omitempty"` // where it was interrupted last
+	Begin *event.Begin `json:"begin"`
+	Setup *event.Setup `json:"setup,omitempty"`
+	State string       `json:"state"` // event.Running and so on
+	event.Progress
+	Began time.Time  `json:"began"`
+	Last  time.Time  `json:"last"` // the last event
+	Notes []string   `json:"notes,omitempty"`
+	End   *event.End `json:"end,omitempty"`
 }
 
 const mostNotes = 20
@@ -48,7 +50,8 @@ const mostNotes = 20
 func newState() *state {
 	return &state{head: head{State: event.Running}, series: map[string]*series{},
 		cells: map[int]*event.Cell{}, members: map[string]*event.Member{},
-		rest: map[string]event.Body{}, changed: map[string]uint64{}, cellAt: map[int]uint64{}}
+		rest: map[string]event.Body{},
+		news: news{changed: map[string]uint64{}, cellAt: map[int]uint64{}}}
 }
 
 // hear adds an event.
@@ -120,7 +123,7 @@ func (s *state) hear(e *event.Event) {
 // is void.
 func (s *state) begin(b *event.Begin) {
 	s.head.Begin, s.head.Of, s.head.End, s.head.State = b, b.Of, nil, event.Running
-	s.head.Done, s.head.Resumed = b.From, b.From
+	s.head.Done = b.From
 	for _, c := range s.series {
 		c.cut(float64(b.From))
 	}

@@ -49,7 +49,8 @@ func TestSeries(t *testing.T) {
 // wholeRun says what a run of many rounds and agents says, with an interruption in it.
 func wholeRun(s *event.Stream, rounds int) {
 	stats := func(x float64) event.Stats {
-		return event.Stats{Mean: jsonfloat.Float(x), Min: jsonfloat.Float(x - .1), Max: jsonfloat.Float(x + .1)}
+		return event.Stats{Mean: jsonfloat.Float(x), Min: jsonfloat.Float(x - .1), Max: jsonfloat.Float(x +
+			.1)}
 	}
 	s.Emit(&event.Begin{What: event.OfRun, Name: "r", Unit: "round", Of: uint64(rounds)})
 	s.Emit(&event.Setup{Agents: event.Agents{Number: 1000}, Graph: event.Graph{Name: "ring"},
@@ -193,7 +194,8 @@ func TestFollow(t *testing.T) {
 		t.Fatal(err)
 	}
 	line := func(seq int, kind, body string) string {
-		return fmt.Sprintf(`{"v":1,"seq":%d,"time":"2026-01-02T03:04:05Z","kind":"%s","scope":"public","body":%s}`+"\n",
+		return fmt.Sprintf(`{"v":1,"seq":%d,"time":"2026-01-02T03:04:05Z","kind":"%s",`+
+			`"scope":"public","body":%s}`+"\n",
 			seq, kind, body)
 	}
 	f.WriteString(line(1, "begin", `{"what":"run","name":"r","unit":"round","of":3}`))

@@ -146,8 +146,7 @@ type Spent struct {
 // Seconds is a duration that people read.
 type Seconds float64
 
-// awaited reports whether the present round waits for a neighbor's frame. Node.mu is
-// held.
+// awaited reports whether the round waits for a neighbor's frame. Node.mu is held.
 func awaited(n *Node, l *link) bool {
 	p, rounds := n.pace.(*barrier)
 	return rounds && n.started && !n.check.Finished && l.mail != nil && !l.mail.now.full && !l.forgone &&

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sotto/cmd/sotto/cli"
+	"sotto/cmd/sotto/watch"
 	"sotto/experiment/attack"
 	"sotto/live/event"
 	"sotto/privacy/audit"
@@ -56,9 +57,7 @@ type auditFlags struct {
 	output  cli.Output
 	scale   string
 	live    cli.Live
-	events  *event.Stream // of the page; nil: there is none
-	done    uint64        // modes
-	modes64 uint64
+	told    *watch.Audit // nil: there is no page
 }
 
 func newAudit() *cobra.Command {
@@ -212,9 +211,9 @@ func (f *auditFlags) apply(ctx context.Context, m auditMode, t *audit.Target, o 
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	f.begun(m.name, &o)
+	f.told.Begun(m.name, &o)
 	r, err := m.run(t, ctx, o)
-	f.ended(m.name, r, err)
+	f.told.Ended(m.name, r, err)
 	return r, err
 }
 
@@ -244,6 +243,35 @@ func (f *auditFlags) all(ctx context.Context, t *audit.Target, notes io.Writer) 
 		reports = append(reports, r)
 	}
 	return reports, nil
+}
+
+// modes are those of "audit all" at the scale.
+func (f *auditFlags) modes() (names []string) {
+	for _, m := range auditModes {
+		if f.scale != "smoke" || m.smoke > 0 {
+			names = append(names, m.name)
+		}
+	}
+	return names
+}
+
+// shown runs an audit with its page, where --live asks for one. Its stream is that of the
+// page alone: what an audit finds is what it prints.
+func (f *auditFlags) shown(cmd *cobra.Command, t *audit.Target, modes []string,
+	run func(context.Context) error) error {
+	if !f.live.Asked() {
+		return run(cmd.Context())
+	}
+	s := event.NewStream(event.Simulated)
+	ctx, page, err := f.live.Show(cmd, "audit", s, false)
+	if err != nil {
+		return err
+	}
+	defer page.Close()
+	f.told = watch.NewAudit(s, t.Name, cmd.CommandPath(), modes)
+	err = run(ctx)
+	f.told.Over(ctx, err)
+	return err
 }
 
 // write prints reports; its error is that of the first one that is violated.

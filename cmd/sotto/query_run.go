@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sotto/cmd/sotto/watch"
 	"sotto/experiment"
 	"sotto/experiment/run"
 )
@@ -26,7 +27,7 @@ func init() {
 		}
 		endsByContext(cmd.Context())
 		opt := run.Options{Out: f.out, Watch: run.Watch{Command: fmt.Sprintf("sotto query %s", file)}}
-		ctx, shown, err := watch(cmd, &f.live, &opt.Watch, "query")
+		ctx, shown, err := watch.Run(cmd, &f.live, &opt.Watch, "query")
 		if err != nil {
 			return "", err
 		}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"sotto/cmd/sotto/cli"
+	"sotto/cmd/sotto/watch"
 	"sotto/experiment/sweep"
 
 	"github.com/spf13/cobra"
@@ -88,7 +89,7 @@ func newReproduce() *cobra.Command {
 				return err
 			}
 			opt.Sweep.Command = "sotto reproduce " + args[0] + " --scale " + scale
-			ctx, shown, err := watch(cmd, &f.live, &opt.Sweep.Watch, "reproduce")
+			ctx, shown, err := watch.Run(cmd, &f.live, &opt.Sweep.Watch, "reproduce")
 			if err != nil {
 				return err
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sotto/cmd/sotto/cli"
+	"sotto/cmd/sotto/watch"
 	"sotto/experiment"
 	"sotto/experiment/run"
 	"sotto/live/event"
@@ -70,9 +71,9 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 	opt := run.Options{Out: f.out, Workers: f.workers, Watch: run.Watch{Command: f.commandLine(args)}}
 	opt.Events = event.NewStream(event.Simulated)
 	if f.output == "text" {
-		p := newProgress(cli.Notes(cmd))
-		defer p.close()
-		opt.Events.Follow(p.hear)
+		p := watch.NewBar(cli.Notes(cmd))
+		defer p.Close()
+		opt.Events.Follow(p.Hear)
 	}
 	ctx, shown, err := f.live.Show(cmd, "run", opt.Events, true)
 	if err != nil {

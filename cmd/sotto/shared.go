@@ -1,17 +1,11 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 
-	"github.com/schollz/progressbar/v3"
-	"golang.org/x/term"
-
 	"sotto/experiment/figurecache"
-	"sotto/live/event"
 )
 
 // rememberFigures runs a simulation or its plan with the figures of those before. What is
@@ -21,62 +15,6 @@ func rememberFigures(simulate func() error) error {
 	err := simulate()
 	_ = c.Save() // it saves time the next time, and nothing depends on it
 	return err
-}
-
-// progress shows rounds: a line for each evaluation, and on a terminal a bar below them.
-type progress struct {
-	w   io.Writer
-	bar *progressbar.ProgressBar
-	tty bool
-
-	of   uint64
-	unit string
-}
-
-func newProgress(w io.Writer) *progress {
-	file, ok := w.(*os.File)
-	return &progress{w: w, tty: ok && term.IsTerminal(int(file.Fd()))}
-}
-
-// hear shows what a run says of itself.
-func (p *progress) hear(e *event.Event) {
-	switch b := e.Body.(type) {
-	case *event.Begin:
-		p.of, p.unit = b.Of, b.Unit
-	case *event.Evaluation:
-		if b.Done > 0 {
-			p.update(b.Done, p.of, b.Words)
-		}
-	case *event.Progress:
-		p.update(b.Done, b.Of, "")
-	}
-}
-
-func (p *progress) update(round, rounds uint64, evaluation string) {
-	if !p.tty {
-		if evaluation != "" {
-			fmt.Fprintf(p.w, "%s %d of %d  %s\n", cmp.Or(p.unit, "round"), round, rounds, evaluation)
-		}
-		return
-	}
-	if p.bar == nil {
-		p.bar = progressbar.NewOptions64(int64(rounds), progressbar.OptionSetWriter(p.w),
-			progressbar.OptionShowCount(),
-			progressbar.OptionSetPredictTime(true), progressbar.OptionSetDescription("training"),
-			progressbar.OptionFullWidth(),
-			progressbar.OptionClearOnFinish())
-	}
-	if evaluation != "" { // beside a sentence, no bar has room in 80 columns
-		p.bar.Clear()
-		fmt.Fprintf(p.w, "%s %d of %d  %s\n", cmp.Or(p.unit, "round"), round, rounds, evaluation)
-	}
-	p.bar.Set64(int64(round))
-}
-
-func (p *progress) close() {
-	if p.bar != nil {
-		p.bar.Finish()
-	}
 }
 
 func okay(ok bool, yes, no string) string {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"sotto/cmd/sotto/cli"
+	"sotto/cmd/sotto/watch"
 	"sotto/experiment/sweep"
 
 	"github.com/spf13/cobra"
@@ -88,7 +89,7 @@ func (f *sweepFlags) run(cmd *cobra.Command, path string) error {
 			p.Done, p.Of, p.Cell, quality(p.Row), p.Row.EpsilonUpper, p.Seconds, p.Left.Round(time.Second))
 	}
 	opt.Command = "sotto sweep " + path
-	ctx, shown, err := watch(cmd, &f.live, &opt.Watch, "sweep")
+	ctx, shown, err := watch.Run(cmd, &f.live, &opt.Watch, "sweep")
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"text/tabwriter"
 
 	"sotto/cmd/sotto/cli"
+	"sotto/cmd/sotto/watch"
 	"sotto/experiment"
 	"sotto/experiment/tune"
 
@@ -126,7 +127,7 @@ func (f *tuneFlags) run(cmd *cobra.Command, path string) error {
 		Progress: func(p tune.Progress) { tuneLine(cli.Notes(cmd), p) },
 	}
 	opt.Command = "sotto tune " + path
-	ctx, shown, err := watch(cmd, &f.live, &opt.Watch, "tune")
+	ctx, shown, err := watch.Run(cmd, &f.live, &opt.Watch, "tune")
 	if err != nil {
 		return err
 	}

@@ -74,7 +74,7 @@ func (p *process) finish(n *node.Node) (*Result, error) {
 	if err := p.write(resultFile, append(b, '\n')); err != nil {
 		return nil, err
 	}
-	return r, p.sayOwn(r)
+	return r, sayOwn(p, r)
 }
 
 // writeAnswers leaves what a run that asks questions has found. It is what all members

@@ -54,8 +54,8 @@ type teller struct {
 	looked  time.Time
 }
 
-// tell opens the node's stream in its state directory.
-func (p *process) tell() (*teller, error) {
+// newTeller opens the node's stream in its state directory.
+func newTeller(p *process) (*teller, error) {
 	t := &teller{to: p.Events, dir: p.State, began: time.Now(), members: map[string]event.Member{},
 		waits: map[string]time.Time{}}
 	if t.to == nil {
@@ -72,8 +72,9 @@ func (p *process) tell() (*teller, error) {
 	t.to.Emit(&event.Begin{What: event.OfNode, Name: p.Name(), Dir: filepath.ToSlash(p.State), Unit: unit,
 		Of: p.Terms.Rounds, Engine: experiment.EngineVersion})
 	s := &event.Setup{Algorithm: f.Algorithm.Name, Dataset: f.Data.Dataset, Noise: "secret",
-		Model:  event.Model{Name: f.Model.Name, Parameters: p.Terms.Dim},
-		Budget: event.Budget{Delta: p.Terms.Delta, Adjacency: p.Terms.Adjacency.String(), Unit: p.Terms.Unit.String()}}
+		Model: event.Model{Name: f.Model.Name, Parameters: p.Terms.Dim},
+		Budget: event.Budget{Delta: p.Terms.Delta, Adjacency: p.Terms.Adjacency.String(),
+			Unit: p.Terms.Unit.String()}}
 	for _, m := range p.Roster.Members {
 		s.Agents.Names = append(s.Agents.Names, m.Name)
 	}
@@ -156,11 +157,13 @@ func (t *teller) member(p *node.PeerStatus, s *node.Status, now time.Time) event
 			m.Words += " in " + step
 		}
 	case p.State == node.Late:
-		m.Words, m.Next = "its frame of "+step+" has not come by the deadline", "ask its owner what its node "+
-			"waits for: sotto status there says it"
+		m.Words, m.Next = "its frame of "+step+" has not come by the deadline",
+			"ask its owner what its node "+
+				"waits for: sotto status there says it"
 	case p.State == node.Unknown && !s.Finished:
-		m.Words, m.Next = "not heard since this process began", "it may not have started yet; else check its "+
-			"address in the roster"
+		m.Words, m.Next = "not heard since this process began",
+			"it may not have started yet; else check its "+
+				"address in the roster"
 	case p.State == node.Done:
 		m.Words = "has finished"
 	case waits:
@@ -187,8 +190,9 @@ var stalled = regexp.MustCompile(`for \S+, more than [^:]+`)
 
 // standing says how far the node is, in words.
 func standing(s *node.Status) event.Standing {
+	c := &s.Counts
 	e := event.Standing{Member: s.Name, Done: s.Round, Ready: s.Ready, Words: "goes on",
-		Frames:  event.Frames{Missing: s.Counts.Missing, Refused: s.Counts.Refused, Skipped: s.Counts.Skipped},
+		Frames:  event.Frames{Missing: c.Missing, Refused: c.Refused, Skipped: c.Skipped},
 		Members: event.Change{Epoch: s.Epoch, After: s.Change}}
 	if p := s.Privacy; p != nil {
 		e.Account = event.Account{Epsilon: jsonfloat.Float(p.Epsilon), Lifetime: jsonfloat.Float(p.Lifetime),
@@ -202,7 +206,8 @@ func standing(s *node.Status) event.Standing {
 	case s.Exhausted:
 		e.Words = "the privacy budget is spent: it mixes only"
 	case !s.Ready:
-		e.Words = "waits: " + stalled.ReplaceAllString(s.Reason, "for long") // it would change each second
+		// how long would change each second
+		e.Words = "waits: " + stalled.ReplaceAllString(s.Reason, "for long")
 	}
 	return e
 }
@@ -242,7 +247,7 @@ func (t *teller) ended(s *node.Status, err error, now time.Time) error {
 }
 
 // sayOwn keeps what the owner's records say of the models, for the owner's machine alone.
-func (p *process) sayOwn(r *Result) error {
+func sayOwn(p *process, r *Result) error {
 	s := event.NewStream(event.Local)
 	if err := s.Keep(filepath.Join(p.State, event.LocalFile), 0o600); err != nil {
 		return err

@@ -93,7 +93,8 @@ func told(t *testing.T, members [3]owner.Files) map[string]any {
 
 // The stream of a node does not depend on the owner's records but by what is released and
 // charged: of neighboring data sets, and of quite different ones, it says the same, while
-// what it says of its own records, in the local stream, is another. The statement is about
+// what it says of its own records, in the local stream, is another. The statement is
+// about
 // all that is said, so that it needs no statistics: the times of steps are not in it.
 func TestStreamDependsOnNoRecord(t *testing.T) {
 	members := team(t)

@@ -211,17 +211,17 @@ func resume(ctx context.Context, dir string, opt Options,
 }
 
 func (r *Training) run(ctx context.Context) (*Result, error) {
-	if err := r.tell(); err != nil {
+	if err := newTeller(r); err != nil {
 		return nil, err
 	}
-	res, err := r.train(ctx)
+	res, err := trainAll(ctx, r)
 	if err != nil {
-		r.gaveUp(err)
+		r.teller.gaveUp(err)
 	}
 	return res, err
 }
 
-func (r *Training) train(ctx context.Context) (*Result, error) {
+func trainAll(ctx context.Context, r *Training) (*Result, error) {
 	rounds, every := r.e.File.Steps, r.e.File.Evaluate.Every
 	if len(r.evaluations) == 0 {
 		if err := r.evaluate(); err != nil {
@@ -229,7 +229,7 @@ func (r *Training) train(ctx context.Context) (*Result, error) {
 		}
 	}
 	for r.world.Sim.Done() < rounds {
-		r.hold(ctx)
+		r.teller.hold(ctx)
 		began := time.Now()
 		err := r.world.Sim.Run(ctx, r.next())
 		lap(&r.world.watch.rounds, began)
@@ -246,7 +246,7 @@ func (r *Training) train(ctx context.Context) (*Result, error) {
 				return nil, r.kept(err)
 			}
 		}
-		r.step()
+		r.teller.step()
 		if r.opt.Progress != nil {
 			r.opt.Progress(r.world.Sim.Done(), rounds, said)
 		}
@@ -299,7 +299,7 @@ func (r *Training) evaluate() error {
 			worst = b
 		}
 	}
-	r.evaluated(rows.Rows, worst, scene)
+	r.teller.evaluated(rows.Rows, worst, scene)
 	if r.opt.Evaluated != nil {
 		r.opt.Evaluated(Evaluation{Round: r.world.Sim.Done(), Rounds: r.e.File.Steps,
 			Rows: slices.Clone(rows.Rows), Epsilon: worst})
@@ -310,7 +310,8 @@ func (r *Training) evaluate() error {
 // Below runs one cell or trial below dir, from its checkpoint where an interrupted
 // process has left one.
 func Below(ctx context.Context, e *experiment.Experiment, dir, dataDir string) (*Result, error) {
-	opt := Options{Out: filepath.Join(dir, "runs"), Workers: 1, Watch: Watch{Command: "sotto run config.toml"}}
+	opt := Options{Out: filepath.Join(dir, "runs"), Workers: 1,
+		Watch: Watch{Command: "sotto run config.toml"}}
 	left := filepath.Join(opt.Out, Name(e)+rundir.PartialSuffix)
 	if rundir.Stands(filepath.Join(left, rundir.CheckpointFile)) {
 		res, err := Resume(ctx, left, dataDir, opt)

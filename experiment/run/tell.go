@@ -8,6 +8,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"sotto/agent"
@@ -24,6 +25,8 @@ import (
 const (
 	sayEvery      = 250 * time.Millisecond // progress
 	lookEvery     = time.Second            // what agents know, and where time goes
+	sayPart       = 240                    // of the time so far passes between two of either
+	sayAtLeast    = 10 * time.Second       // but never more than this
 	mostSaid      = 2000                   // evaluations
 	mostLinks     = 2000                   // of a graph
 	mostCounted   = 200                    // links whose losses are counted
@@ -34,14 +37,15 @@ const (
 // teller says how a run goes. It reads what is there and changes nothing; its times are
 // those of the clock, and no result depends on it.
 type teller struct {
-	to    *event.Stream
-	every uint64    // evaluations that are said: each every-th
-	seen  uint64    // evaluations
-	said  time.Time // of the last progress
-	look  time.Time // of the last look
-	from  uint64    // where this process has begun
-	began time.Time
-	links links
+	of     *Training
+	to     *event.Stream
+	every  uint64    // evaluations that are said: each every-th
+	seen   uint64    // evaluations
+	said   time.Time // of the last progress
+	looked time.Time // of the last look
+	from   uint64    // where this process has begun
+	began  time.Time
+	links  links
 }
 
 // links are those of the graph whose lost and late messages are counted.
@@ -52,13 +56,13 @@ type links struct {
 	by   [][3]uint64
 }
 
-// tell opens the run's stream in its directory.
-func (r *Training) tell() error {
+// newTeller opens the run's stream in its directory.
+func newTeller(r *Training) error {
 	s := r.opt.Events
 	if s == nil {
 		s = event.NewStream(event.Simulated)
 	}
-	t := &teller{to: s, from: r.world.Sim.Done(), began: time.Now()}
+	t := &teller{of: r, to: s, from: r.world.Sim.Done(), began: time.Now()}
 	r.teller = t
 	if err := s.Keep(filepath.Join(r.dir.Path, event.File), 0o644); err != nil {
 		return fmt.Errorf("run directory: %w", err)
@@ -70,9 +74,10 @@ func (r *Training) tell() error {
 		what = event.OfQuery
 	}
 	s.Emit(&event.Begin{What: what, Name: f.Run.Name, Command: r.opt.Command,
-		Dir: filepath.ToSlash(r.dir.Path), Unit: cmp.Or(unitOf[f.Pacing], "round"), Of: f.Steps, From: t.from,
+		Dir: filepath.ToSlash(r.dir.Path), Unit: cmp.Or(strings.TrimSuffix(f.Pace.Word, "s"), "round"),
+		Of: f.Steps, From: t.from,
 		Engine: experiment.EngineVersion})
-	setup, err := r.setup(&t.links)
+	setup, err := t.setup()
 	if err != nil {
 		return err
 	}
@@ -80,22 +85,18 @@ func (r *Training) tell() error {
 	return nil
 }
 
-// unitOf is what a run counts, in the singular.
-var unitOf = map[agent.Pacing]string{agent.PacingWakes: "wake", agent.PacingPairs: "meeting",
-	agent.PacingTokens: "tick"}
-
 // setup is what is trained on what. It places the agents, and finds the links.
-func (r *Training) setup(l *links) (*event.Setup, error) {
-	e := r.e
+func (t *teller) setup() (*event.Setup, error) {
+	r, e := t.of, t.of.e
 	f, names := e.File, experiment.NamesOf(e)
 	s := &event.Setup{Algorithm: f.Algorithm.Name, Dataset: f.Data.Dataset,
 		Model:  event.Model{Name: f.Model.Name, Parameters: e.Task.Model.Dim()},
 		Agents: event.Agents{Number: f.Topology.Agents, Names: names.Agents, Classes: names.Classes},
 		Noise:  "simulated"}
-	t := &e.Setup.Target
+	target := &e.Setup.Target
 	s.Budget = event.Budget{Epsilon: jsonfloat.Float(math.Inf(1)), Delta: f.Privacy.TargetDelta,
-		Adjacency: t.Adjacency.String(), Unit: t.Unit.String()}
-	if budget := r.budget(); budget > 0 {
+		Adjacency: target.Adjacency.String(), Unit: target.Unit.String()}
+	if budget := t.budget(); budget > 0 {
 		s.Budget.Epsilon = jsonfloat.Float(budget)
 	}
 	g, err := e.Graphs.Schedule.At(0)
@@ -122,14 +123,14 @@ func (r *Training) setup(l *links) (*event.Setup, error) {
 			}
 		}
 	}
-	return s, l.count(r, s.Graph.Links)
+	return s, t.links.count(r, s.Graph.Links)
 }
 
 // count begins to count what is lost on links: of a run in rounds with faults, whose
 // graph does not change.
 func (l *links) count(r *Training, ends [][2]int) error {
 	f := r.e.File
-	if f.Pacing != agent.PacingRounds || len(ends) > mostCounted {
+	if f.Pace.Word != "" || len(ends) > mostCounted {
 		return nil
 	}
 	first, err := r.e.Graphs.Schedule.At(0)
@@ -167,7 +168,8 @@ func (l *links) until(round uint64) [][3]uint64 {
 }
 
 // budget is what the agent with the largest one may spend; 0: none.
-func (r *Training) budget() float64 {
+func (t *teller) budget() float64 {
+	r := t.of
 	most := r.e.File.Privacy.TargetEpsilon
 	for i := range r.e.Plans {
 		most = max(most, r.e.Plans[i].Epsilon)
@@ -176,16 +178,22 @@ func (r *Training) budget() float64 {
 }
 
 // step says how far the run is, now and then.
-func (r *Training) step() {
-	t := r.teller
-	if now := time.Now(); now.Sub(t.said) >= sayEvery {
+func (t *teller) step() {
+	if now := time.Now(); now.Sub(t.said) >= t.pause(now, sayEvery) {
 		t.said = now
-		r.sayProgress()
+		t.progress()
 	}
 }
 
-func (r *Training) sayProgress() {
-	t, done, of := r.teller, r.world.Sim.Done(), r.e.File.Steps
+// pause is how long nothing is said that is only a larger number: longer for what takes
+// long.
+func (t *teller) pause(now time.Time, least time.Duration) time.Duration {
+	return min(max(least, now.Sub(t.began)/sayPart), max(least, sayAtLeast))
+}
+
+func (t *teller) progress() {
+	r := t.of
+	done, of := r.world.Sim.Done(), r.e.File.Steps
 	left := 0.
 	if did := done - t.from; did > 0 {
 		left = time.Since(t.began).Seconds() / float64(did) * float64(of-done)
@@ -194,8 +202,8 @@ func (r *Training) sayProgress() {
 }
 
 // evaluated says what an evaluation has found, and what follows from it.
-func (r *Training) evaluated(rows []rundir.Row, worst rundir.Bounds, scene *metric.Scene) {
-	t := r.teller
+func (t *teller) evaluated(rows []rundir.Row, worst rundir.Bounds, scene *metric.Scene) {
+	r := t.of
 	done, last := r.world.Sim.Done(), r.world.Sim.Done() == r.e.File.Steps
 	t.seen++
 	if t.seen%t.every != 1%t.every && !last {
@@ -210,16 +218,16 @@ func (r *Training) evaluated(rows []rundir.Row, worst rundir.Bounds, scene *metr
 	}
 	t.to.Emit(said)
 	t.to.Emit(&event.Spent{Done: done, Lower: worst.Lower, Upper: worst.Upper,
-		Projected: jsonfloat.Float(r.budget())})
-	if now := time.Now(); last || t.seen > 1 && now.Sub(t.look) >= lookEvery {
-		t.look = now
-		r.look(done, scene)
+		Projected: jsonfloat.Float(t.budget())})
+	if now := time.Now(); last || t.seen > 1 && now.Sub(t.looked) >= t.pause(now, lookEvery) {
+		t.looked = now
+		t.look(done, scene)
 	}
 }
 
 // look says what agents know, what went over the links and where time goes.
-func (r *Training) look(done uint64, scene *metric.Scene) {
-	t := r.teller
+func (t *teller) look(done uint64, scene *metric.Scene) {
+	r := t.of
 	if knows := scene.Knows(); knows != nil {
 		t.to.Emit(&event.Knows{Done: done, Percent: knows})
 	}
@@ -234,7 +242,7 @@ func (r *Training) look(done uint64, scene *metric.Scene) {
 	for i := range r.e.Plans {
 		batch += r.e.Plans[i].Public.ExpectedBatchSize
 	}
-	if r.e.File.Pacing != agent.PacingRounds {
+	if r.e.File.Pace.Word != "" {
 		batch /= float64(n)
 	}
 	elapsed := time.Since(t.began).Seconds()
@@ -248,29 +256,30 @@ func (r *Training) look(done uint64, scene *metric.Scene) {
 
 // ended says how the run has ended, and closes its file: the directory is about to get
 // its final name.
-func (r *Training) ended(end *event.End) error {
-	r.sayProgress()
-	r.teller.to.Emit(end)
-	return r.teller.to.Close()
+func (t *teller) ended(end *event.End) error {
+	t.progress()
+	t.to.Emit(end)
+	return t.to.Close()
 }
 
 // gaveUp says that the run ends without a result.
-func (r *Training) gaveUp(err error) {
-	end := &event.End{State: event.Failed, Text: err.Error(), Dir: filepath.ToSlash(r.dir.Path)}
+func (t *teller) gaveUp(err error) {
+	end := &event.End{State: event.Failed, Text: err.Error(), Dir: filepath.ToSlash(t.of.dir.Path)}
 	if i := (*Interrupted)(nil); errors.As(err, &i) {
 		end.State = event.Interrupted
 	}
-	_ = r.ended(end) // the error of the run comes first
+	_ = t.ended(end) // the error of the run comes first
 }
 
 // hold waits while somebody has paused the run; its time does not count.
-func (r *Training) hold(ctx context.Context) {
+func (t *teller) hold(ctx context.Context) {
+	r := t.of
 	if r.opt.Hold == nil {
 		return
 	}
 	began := time.Now()
 	r.opt.Hold(ctx)
 	if paused := time.Since(began); paused > time.Millisecond {
-		r.began, r.teller.began = r.began.Add(paused), r.teller.began.Add(paused)
+		r.began, t.began = r.began.Add(paused), t.began.Add(paused)
 	}
 }

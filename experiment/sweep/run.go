@@ -17,7 +17,6 @@ import (
 	"sotto/experiment/rundir"
 	"sotto/internal/parallel"
 	"sotto/internal/rowfile"
-	"sotto/live/event"
 )
 
 // Options say how to run a sweep; they change no result.
@@ -86,8 +85,6 @@ type sweeping struct {
 	of      int
 	began   time.Time
 	counted int // cells this process has finished
-
-	events *event.Stream
 }
 
 // Run runs the cells of a shard, as many at a time as there are workers. Finished cells

@@ -23,7 +23,7 @@ func (w *sweeping) tell(name string) error {
 	if s == nil {
 		s = event.NewStream(event.Simulated)
 	}
-	w.events = s
+	w.opt.Events = s
 	file := event.File
 	if w.opt.Shards > 1 {
 		file = fmt.Sprintf("events-%d-of-%d.jsonl", w.opt.Shard, w.opt.Shards)
@@ -49,7 +49,7 @@ func (w *sweeping) tell(name string) error {
 
 // begun says that a cell runs.
 func (w *sweeping) begun(i int, e *experiment.Experiment) {
-	w.events.Emit(&event.Cell{Cell: i, State: event.Running, Values: w.s.cells[i].Values,
+	w.opt.Events.Emit(&event.Cell{Cell: i, State: event.Running, Values: w.s.cells[i].Values,
 		Dir: "runs/" + run.Name(e) + rundir.PartialSuffix})
 }
 
@@ -71,12 +71,12 @@ func (w *sweeping) stands(row *Row, dir string, seconds float64) {
 			c.Dir = filepath.ToSlash(below)
 		}
 	}
-	w.events.Emit(c)
+	w.opt.Events.Emit(c)
 }
 
 // progress says how many cells are done.
 func (w *sweeping) progress(left time.Duration) {
-	w.events.Emit(&event.Progress{Done: uint64(w.done), Of: uint64(w.of),
+	w.opt.Events.Emit(&event.Progress{Done: uint64(w.done), Of: uint64(w.of),
 		Left: math.Round(left.Seconds())})
 }
 
@@ -90,8 +90,8 @@ func (w *sweeping) ended(err error) error {
 	case err != nil:
 		end.State, end.Text = event.Failed, err.Error()
 	}
-	w.events.Emit(end)
-	return errors.Join(err, w.events.Close())
+	w.opt.Events.Emit(end)
+	return errors.Join(err, w.opt.Events.Close())
 }
 
 // stopped is the error of a sweep whose context has ended.

@@ -43,7 +43,8 @@ var layers = [][]string{
 		"reproduce/muffliato2022"},
 	{"reproduce/papers", "reproduce/campaign"},
 	{"cmd/sotto/cli"},
-	{"cmd/sotto/calculator", "cmd/sotto/scaffold", "cmd/sotto/complete", "cmd/sotto/manual"},
+	{"cmd/sotto/calculator", "cmd/sotto/scaffold", "cmd/sotto/complete", "cmd/sotto/manual",
+		"cmd/sotto/watch"},
 	{"cmd/sotto"},
 }
 
@@ -57,7 +58,7 @@ var edges = map[string][]string{
 
 // commands are the packages of the command line.
 var commands = []string{"cmd/sotto", "cmd/sotto/cli", "cmd/sotto/calculator", "cmd/sotto/scaffold",
-	"cmd/sotto/complete", "cmd/sotto/manual"}
+	"cmd/sotto/complete", "cmd/sotto/manual", "cmd/sotto/watch"}
 
 // A rule forbids direct imports.
 type rule struct {

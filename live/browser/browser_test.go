@@ -51,7 +51,8 @@ func TestMain(m *testing.M) {
 		}
 		defer os.RemoveAll(dir)
 		program = filepath.Join(dir, "sotto")
-		if b, err := exec.Command("go", "build", "-o", program, "../../cmd/sotto").CombinedOutput(); err != nil {
+		if b, err := exec.Command("go", "build", "-o", program,
+			"../../cmd/sotto").CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "%v\n%s", err, b)
 			return 1
 		}
@@ -128,7 +129,8 @@ func (s *started) text() string {
 	return s.said.String()
 }
 
-// tab is one of the browser. What it asks for elsewhere, and what it complains of, is noted.
+// tab is one of the browser. What it asks for elsewhere, and what it complains of, is
+// noted.
 type tab struct {
 	t   *testing.T
 	ctx context.Context
@@ -147,7 +149,8 @@ func open(t *testing.T, url string) *tab {
 	chromedp.ListenTarget(ctx, func(ev any) {
 		switch e := ev.(type) {
 		case *network.EventRequestWillBeSent:
-			if !strings.HasPrefix(e.Request.URL, "http://"+host+"/") && !strings.HasPrefix(e.Request.URL, "data:") {
+			if !strings.HasPrefix(e.Request.URL, "http://"+host+"/") && !strings.HasPrefix(e.Request.URL,
+				"data:") {
 				p.fault("asks for %s", e.Request.URL)
 			}
 		case *runtime.EventExceptionThrown:

@@ -55,9 +55,11 @@ func TestRunLive(t *testing.T) {
 		t.Errorf("first paint after %v ms", paint)
 	}
 	first := value[string](p, `document.getElementById("done").textContent`)
-	p.until("progress", fmt.Sprintf(`document.getElementById("done").textContent !== %q`, first), 10*time.Second)
+	p.until("progress", fmt.Sprintf(`document.getElementById("done").textContent !== %q`, first),
+		10*time.Second)
 	points := value[int](p, `charts.get("accuracy").data[0].length`)
-	p.until("the curve grows", fmt.Sprintf(`charts.get("accuracy").data[0].length > %d`, points), 20*time.Second)
+	p.until("the curve grows", fmt.Sprintf(`charts.get("accuracy").data[0].length > %d`, points),
+		20*time.Second)
 
 	p.run(chromedp.Click("#pause"))
 	p.until("paused", `document.getElementById("state-word").textContent === "paused"`, 5*time.Second)
@@ -68,11 +70,13 @@ func TestRunLive(t *testing.T) {
 		t.Errorf("a paused run went from round %v to %v", at, later)
 	}
 	p.run(chromedp.Click("#pause"))
-	p.until("it goes on", fmt.Sprintf(`now.head.state === "running" && now.head.done > %v`, at), 15*time.Second)
+	p.until("it goes on", fmt.Sprintf(`now.head.state === "running" && now.head.done > %v`, at),
+		15*time.Second)
 
 	// by the keyboard: the curve says its values, the table has them
 	p.run(chromedp.Focus("#chart-accuracy ~ .chart"), chromedp.KeyEvent(kb.ArrowLeft))
-	p.until("the keys move along the curve", `document.getElementById("said").textContent.startsWith("round")`,
+	p.until("the keys move along the curve",
+		`document.getElementById("said").textContent.startsWith("round")`,
 		5*time.Second)
 	p.run(chromedp.Click(`section:has(> #chart-accuracy) summary`))
 	p.until("numbers", `document.querySelectorAll("section:has(> #chart-accuracy) tbody tr").length > 1`,
@@ -98,9 +102,11 @@ func TestPlaybackEqualsLive(t *testing.T) {
 	s := start(t, "run", "--live", "--out", out, "--set", "rounds=400")
 	p := open(t, s.url)
 	p.until("the end", "now.head?.end", 60*time.Second)
-	const all = `JSON.stringify([[...charts].map(([n, c]) => [n, c.data]).sort(), now.knows, now.spent, now.traffic, ` +
+	const all = `JSON.stringify([[...charts].map(([n, c]) => [n, c.data]).sort(), now.knows, now.spent, ` +
+		`now.traffic, ` +
 		`now.time, now.head.end, document.getElementById("view").innerText])`
-	p.until("it is drawn", `charts.size >= 4 && document.querySelectorAll(".agent").length === 10`, 5*time.Second)
+	p.until("it is drawn", `charts.size >= 4 && document.querySelectorAll(".agent").length === 10`,
+		5*time.Second)
 	time.Sleep(500 * time.Millisecond)
 	live := value[string](p, all)
 	<-s.done
@@ -110,7 +116,8 @@ func TestPlaybackEqualsLive(t *testing.T) {
 	p.clean()
 	again := start(t, "live", only(t, out))
 	q := open(t, again.url)
-	q.until("the end", `now.head?.end && charts.size >= 4 && document.querySelectorAll(".agent").length === 10`,
+	q.until("the end",
+		`now.head?.end && charts.size >= 4 && document.querySelectorAll(".agent").length === 10`,
 		10*time.Second)
 	time.Sleep(500 * time.Millisecond)
 	if played := value[string](q, all); played != live {
@@ -119,7 +126,8 @@ func TestPlaybackEqualsLive(t *testing.T) {
 	// and played in time it comes to the same
 	q.run(chromedp.Evaluate(`reset(); playing = true; open(2)`, nil))
 	q.until("it plays", `playing && now.head.done < 400`, 5*time.Second)
-	q.until("the end", `!playing && now.head.end && charts.get("accuracy").data[0].length > 5`, 20*time.Second)
+	q.until("the end", `!playing && now.head.end && charts.get("accuracy").data[0].length > 5`,
+		20*time.Second)
 	time.Sleep(500 * time.Millisecond)
 	if played := value[string](q, all); played != live {
 		t.Errorf("played in time, the page differs: %s", apart(live, played))
@@ -142,11 +150,13 @@ func apart(a, b string) string {
 // A sweep fills its grid; one click leads to a cell's run and back.
 func TestSweep(t *testing.T) {
 	dir := t.TempDir()
-	s := start(t, "sweep", "../../examples/sweep.toml", "--live", "--out", dir, "--set", "rounds=60", "--sweep",
+	s := start(t, "sweep", "../../examples/sweep.toml", "--live", "--out", dir, "--set", "rounds=60",
+		"--sweep",
 		"algorithm.name=dsgd,dsgt", "--sweep", "privacy.target_epsilon=1,2,4,8", "--sweep", "seed=1")
 	p := open(t, s.url)
-	p.until("some are done and some are not", `document.querySelectorAll('.tile[data-state=done]').length > 1 && `+
-		`document.querySelectorAll('.tile[data-state=waiting]').length > 0`, 60*time.Second)
+	p.until("some are done and some are not",
+		`document.querySelectorAll('.tile[data-state=done]').length > 1 && `+
+			`document.querySelectorAll('.tile[data-state=waiting]').length > 0`, 60*time.Second)
 	p.until("the end", "now.head?.end", 100*time.Second)
 	p.clean()
 	<-s.done
@@ -237,7 +247,8 @@ func hospitals(t *testing.T) map[string][]string {
 			fmt.Fprintf(&rows, "%d,%d,%s\n", x, y, map[bool]string{true: "yes", false: "no"}[x > y])
 		}
 		write(name+".csv", rows.String())
-		nodes[name] = append([]string{"node", "--key", at(name + ".key"), "--data", at(name + ".csv"), "--policy",
+		nodes[name] = append([]string{"node", "--key", at(name + ".key"), "--data", at(name + ".csv"),
+			"--policy",
 			at(name + ".policy"), "--state", at("state-" + name), "--live", "--pad", "20ms",
 			"--i-understand", "volatile"}, roster...)
 	}
@@ -308,7 +319,8 @@ func TestReconnect(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	p.until("the new figure", accuracy+`?.startsWith("20.00") && document.getElementById("lost").hidden`, 15*time.Second)
+	p.until("the new figure", accuracy+`?.startsWith("20.00") && document.getElementById("lost").hidden`,
+		15*time.Second)
 	if got := value[string](p, `JSON.stringify(charts.get("accuracy").data[0])`); got != "[10,20]" {
 		t.Errorf("points at %s", got)
 	}
@@ -349,12 +361,14 @@ func TestLarge(t *testing.T) {
 	defer s.Close()
 	p := open(t, s.URL())
 	p.until("the curve", `charts.get("accuracy")?.plot`, 5*time.Second)
-	if paint := value[float64](p, `performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? 1e9`); paint > 1000 {
+	if paint := value[float64](p,
+		`performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? 1e9`); paint > 1000 {
 		t.Errorf("first paint after %v ms", paint)
 	} else {
 		t.Logf("first paint after %.0f ms", paint)
 	}
-	p.run(chromedp.Evaluate(`window.gaps = []; (function tick(last) { requestAnimationFrame((t) => { if (last) gaps.push(t - last); tick(t); }); })(0)`, nil))
+	p.run(chromedp.Evaluate(`window.gaps = []; (function tick(last) { requestAnimationFrame((t) => { if `+
+		`(last) gaps.push(t - last); tick(t); }); })(0)`, nil))
 	for k < 10_000 {
 		say()
 		time.Sleep(2 * time.Millisecond)

@@ -80,7 +80,8 @@ func TestRoundTrip(t *testing.T) {
 			t.Errorf("%s: %v\n%+v\n%+v", line, err, got, e)
 		}
 	}
-	e, err := Decode([]byte(`{"v":1,"seq":1,"time":"2026-01-02T03:04:05Z","kind":"tomorrow","scope":"public",` +
+	e, err := Decode([]byte(`{"v":1,"seq":1,"time":"2026-01-02T03:04:05Z","kind":"tomorrow",` +
+		`"scope":"public",` +
 		`"body":{"x":1}}`))
 	if err != nil || e.Kind != "tomorrow" || e.Body != nil {
 		t.Errorf("a kind of the future: %+v, %v", e, err)
@@ -178,7 +179,8 @@ func TestScopes(t *testing.T) {
 		kind   string
 		ok     bool
 	}{
-		{Public, "note", true}, {Public, "evaluation", false}, {Public, "time", false}, {Public, "own", false},
+		{Public, "note", true}, {Public, "evaluation", false}, {Public, "time", false}, {Public, "own",
+			false},
 		{Simulated, "note", true}, {Simulated, "evaluation", true}, {Simulated, "own", false},
 		{Local, "note", true}, {Local, "evaluation", false}, {Local, "own", true},
 	} {
@@ -203,7 +205,10 @@ func TestKeep(t *testing.T) {
 	path := filepath.Join(t.TempDir(), File)
 	say := func(texts ...string) (heard []string) {
 		s := NewStream(Simulated)
-		s.FollowAll(func(e *Event) { heard = append(heard, fmt.Sprintf("%d %s", e.Seq, e.Body.(*Note).Text)) })
+		s.FollowAll(func(e *Event) {
+			heard = append(heard, fmt.Sprintf("%d %s", e.Seq,
+				e.Body.(*Note).Text))
+		})
 		if err := s.Keep(path, 0o600); err != nil {
 			t.Fatal(err)
 		}

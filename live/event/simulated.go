@@ -52,7 +52,8 @@ type Time struct {
 // Grid is the cells of a sweep, or the trials of a search, before they run.
 type Grid struct {
 	Axes []string `json:"axes"`
-	// Cells are their values on the axes; left out above 5,000, and where they are secret.
+	// Cells are their values on the axes; left out above 5,000, and where they are
+	// secret.
 	Cells [][]string `json:"cells,omitempty"`
 	// Score is what the search compares; "" for a sweep.
 	Score string `json:"score,omitempty"`

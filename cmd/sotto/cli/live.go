@@ -55,7 +55,8 @@ type Shown struct {
 // Show begins to serve the page of a stream, and prints its address. What runs is to run
 // under the context that comes back, and to call Hold between its steps; pauses says that
 // it does.
-func (l *Live) Show(c *cobra.Command, name string, s *event.Stream, pauses bool) (context.Context, *Shown, error) {
+func (l *Live) Show(c *cobra.Command, name string, s *event.Stream, pauses bool) (context.Context, *Shown,
+	error) {
 	if err := l.Check(); err != nil || !l.Asked() {
 		return c.Context(), new(Shown), err
 	}
@@ -106,14 +107,21 @@ func (s *Shown) Close() {
 	})
 }
 
-// ShowAll serves the page of sources that are read from files, until the command ends.
-func (l *Live) ShowAll(c *cobra.Command, sources []*live.Source) error {
+// ShowStreams serves the page of streams in this process, at any free port where no
+// address is given.
+func (l *Live) ShowStreams(c *cobra.Command, sources []*live.Source) (*Shown, error) {
 	if !l.Asked() {
 		l.address = anyPort
 	}
 	if err := l.Check(); err != nil {
-		return err
+		return nil, err
 	}
+	shown := &Shown{stop: func() {}}
+	return shown, l.serve(c, shown, sources...)
+}
+
+// ShowAll serves the page of sources that are read from files, until the command ends.
+func (l *Live) ShowAll(c *cobra.Command, sources []*live.Source) error {
 	stop := make(chan struct{})
 	failed := make(chan error, len(sources))
 	for _, s := range sources {
@@ -125,8 +133,8 @@ func (l *Live) ShowAll(c *cobra.Command, sources []*live.Source) error {
 			<-failed
 		}
 	}()
-	shown := &Shown{stop: func() {}}
-	if err := l.serve(c, shown, sources...); err != nil {
+	shown, err := l.ShowStreams(c, sources)
+	if err != nil {
 		return err
 	}
 	defer shown.Close()

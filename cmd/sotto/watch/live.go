@@ -1,4 +1,4 @@
-package main
+package watch
 
 import (
 	"math"
@@ -9,7 +9,8 @@ import (
 	"sotto/live"
 )
 
-func newLive() *cobra.Command {
+// Live is the command that shows what is in files.
+func Live() *cobra.Command {
 	f := cli.Live{}
 	c := &cobra.Command{
 		Use:   "live DIR...",

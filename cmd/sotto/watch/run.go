@@ -1,6 +1,6 @@
 //go:build !operator
 
-package main
+package watch
 
 import (
 	"context"
@@ -12,9 +12,10 @@ import (
 	"sotto/live/event"
 )
 
-// watch shows the page of what is about to run, where --live asks for it, and has it tell
+// Run shows the page of what is about to run, where --live asks for it, and has it tell
 // how it goes. What runs is to run under the context that comes back.
-func watch(cmd *cobra.Command, l *cli.Live, w *run.Watch, name string) (context.Context, *cli.Shown, error) {
+func Run(cmd *cobra.Command, l *cli.Live, w *run.Watch, name string) (context.Context, *cli.Shown,
+	error) {
 	w.Events = event.NewStream(event.Simulated)
 	ctx, shown, err := l.Show(cmd, name, w.Events, true)
 	if err == nil {
