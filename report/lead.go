@@ -12,7 +12,7 @@ import (
 func (r *run) lead() (string, []Figure) {
 	s := &r.Summary
 	unit := "record"
-	if len(s.Privacy) > 0 {
+	if len(s.Privacy) > 0 && s.Privacy[0].Unit != "" {
 		unit = s.Privacy[0].Unit
 	}
 	who := fmt.Sprintf("%s on a %s graph", count(s.Agents, "agent"), s.Topology.Name)
@@ -35,7 +35,8 @@ func (r *run) lead() (string, []Figure) {
 			fmt.Sprintf("best agent %.4g, worst %.4g", s.RMSE.Min, s.RMSE.Max)})
 	default:
 		text = fmt.Sprintf("%s reached a loss of %.4g on average.", who, float64(s.Loss))
-		figures = append(figures, Figure{"Loss", fmt.Sprintf("%.4g", float64(s.Loss)), "", "mean over agents"})
+		figures = append(figures, Figure{"Loss", fmt.Sprintf("%.4g", float64(s.Loss)), "",
+			"mean over agents"})
 	}
 	_, upper := s.Worst()
 	delta := 0.
@@ -50,9 +51,11 @@ func (r *run) lead() (string, []Figure) {
 		return text + " Nothing was released, so that no " + unit + " has cost anything.", append(figures,
 			Figure{"Epsilon", "0", "", "nothing was released"})
 	}
-	text += fmt.Sprintf(" With secret noise, that would cost any one %s at most epsilon %s at delta %g.", unit,
+	text += fmt.Sprintf(" With secret noise, that would cost any one %s at most epsilon %s at delta %g.",
+		unit,
 		rundir.FormatEpsilon(upper), delta)
-	return text, append(figures, Figure{"Epsilon, at most", fmt.Sprintf("%.2f", math.Ceil(100*upper-1e-9)/100), "",
+	return text, append(figures, Figure{"Epsilon, at most", fmt.Sprintf("%.2f",
+		math.Ceil(100*upper-1e-9)/100), "",
 		fmt.Sprintf("for one %s, at delta %g", unit, delta)})
 }
 

@@ -83,7 +83,8 @@ func distinctLines(all []rundir.PrivacyLine, each bool) []privacyRow {
 		if each {
 			key += fmt.Sprint(p.Noise, p.SampleRate)
 		} else { // no row of its own for another last digit
-			key = fmt.Sprintf("%.2f %.2f %v %s %s %s %d %s", float64(p.Epsilon.Upper), float64(p.Epsilon.Lower),
+			key = fmt.Sprintf("%.2f %.2f %v %s %s %s %d %s", float64(p.Epsilon.Upper),
+				float64(p.Epsilon.Lower),
 				p.Delta, p.Adjacency, p.Unit, p.Accountant, p.Charges, p.Group)
 		}
 		k, ok := at[key]

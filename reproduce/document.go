@@ -121,6 +121,11 @@ func (d *Document) write(dir string) error {
 	}
 	files := map[string][]byte{d.Name + ".csv": d.CSV(), d.Name + ".md": d.Markdown(),
 		d.Name + ".tex": d.LaTeX()}
+	page, err := d.Page()
+	if err != nil {
+		return fmt.Errorf("%s: %w", d.Name, err)
+	}
+	files[d.Name+".html"] = page
 	for _, f := range d.Figures {
 		var picture, values bytes.Buffer
 		if err := errors.Join(plot.WriteSVG(&picture, f), plot.WriteCSV(&values, f)); err != nil {

@@ -11,13 +11,13 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"sotto/cmd/sotto/cli"
 	"sotto/cmd/sotto/watch"
 	"sotto/experiment/attack"
-	"sotto/live/event"
 	"sotto/privacy/audit"
 )
 
@@ -56,6 +56,8 @@ type auditFlags struct {
 	dataDir string
 	output  cli.Output
 	scale   string
+	page    string // file of the page; "": none
+	command string // the command line
 	live    cli.Live
 	told    *watch.Audit // nil: there is no page
 }
@@ -105,6 +107,7 @@ func (f *auditFlags) register(c *cobra.Command) {
 	fl.StringArrayVar(&f.set, "set", nil, "change one key of the run file, section.key=value (repeatable)")
 	f.output.Register(c)
 	f.live.Register(c)
+	c.Flags().StringVar(&f.page, "out", "", "file to write a page of what is found to; default: none")
 	cli.DataDirFlag(c, &f.dataDir)
 }
 
@@ -197,6 +200,7 @@ func newAuditAll() *cobra.Command {
 }
 
 func (f *auditFlags) target(args []string) (*audit.Target, error) {
+	f.command = strings.Join(append([]string{"sotto"}, os.Args[1:]...), " ")
 	e, err := build(args, f.set, f.dataDir)
 	if err != nil {
 		return nil, err
@@ -255,28 +259,27 @@ func (f *auditFlags) modes() (names []string) {
 	return names
 }
 
-// shown runs an audit with its page, where --live asks for one. Its stream is that of the
-// page alone: what an audit finds is what it prints.
+// shown runs an audit with its page, where --live asks for one.
 func (f *auditFlags) shown(cmd *cobra.Command, t *audit.Target, modes []string,
 	run func(context.Context) error) error {
-	if !f.live.Asked() {
-		return run(cmd.Context())
-	}
-	s := event.NewStream(event.Simulated)
-	ctx, page, err := f.live.Show(cmd, "audit", s, false)
-	if err != nil {
-		return err
-	}
-	defer page.Close()
-	f.told = watch.NewAudit(s, t.Name, cmd.CommandPath(), modes)
-	err = run(ctx)
-	f.told.Over(ctx, err)
-	return err
+	return watch.ShowAudit(cmd, &f.live, t.Name, modes, func(ctx context.Context, told *watch.Audit) error {
+		f.told = told
+		return run(ctx)
+	})
 }
 
 // write prints reports; its error is that of the first one that is violated.
 func (f *auditFlags) write(w io.Writer, reports ...*audit.Report) error {
 	var err error
+	if f.page != "" {
+		b, failed := attack.Page(f.command, reports)
+		if failed != nil {
+			return failed
+		}
+		if err := os.WriteFile(f.page, b, 0o644); err != nil {
+			return err
+		}
+	}
 	if f.output.JSON() {
 		if len(reports) == 1 {
 			err = json.NewEncoder(w).Encode(reports[0])

@@ -73,9 +73,9 @@ func (w *searching) scored(row *Trial, seconds float64) {
 
 // ended closes the stream.
 func (w *searching) ended(err error, stopped bool) error {
-	end := &event.End{State: event.Done, Dir: filepath.ToSlash(w.dir)}
+	end := &event.End{State: event.Done, Dir: filepath.ToSlash(w.dir), Page: rundir.ReportFile}
 	if err != nil {
-		end.State, end.Text = event.Failed, err.Error()
+		end.State, end.Text, end.Page = event.Failed, err.Error(), ""
 	}
 	if stopped {
 		end.State = event.Interrupted

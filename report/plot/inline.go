@@ -18,7 +18,8 @@ import (
 var namespaces = regexp.MustCompile(`\s+xmlns(:xlink)?="[^"]*"`)
 
 // Inline returns d as an SVG element for a page. Its ink, its grid and the colours of its
-// curves are variables of the page (--ink, --grid, --p0 and so on), so that it fits a dark
+// curves are variables of the page (--ink, --grid, --p0 and so on), so that it fits a
+// dark
 // one; each point of a curve says its values under the pointer.
 func Inline(d Drawing) (template.HTML, error) {
 	var b bytes.Buffer
@@ -29,6 +30,7 @@ func Inline(d Drawing) (template.HTML, error) {
 	svg := string(namespaces.ReplaceAll(b.Bytes()[at:], nil))
 	svg = themed(svg)
 	if f, ok := d.(Figure); ok {
+		svg = strings.Replace(svg, "fill:#FFFFFF", "fill:none", 1) // what is below the plot
 		hits, err := f.hits()
 		if err != nil {
 			return "", err
@@ -43,10 +45,8 @@ func Inline(d Drawing) (template.HTML, error) {
 	return template.HTML(described(svg, d.FileName(), d.heading(), d.About())), nil
 }
 
-// themed has the page choose ink, grid and the colours of curves, and what is below the
-// drawing.
+// themed has the page choose ink, grid and the colours of curves.
 func themed(svg string) string {
-	svg = strings.Replace(svg, "fill:#FFFFFF", "fill:none", 1)
 	replace := []string{"#DDDDDD", "var(--grid,#DDDDDD)", "#222222", "var(--ink,#222222)"}
 	for k, c := range palette[:len(palette)-1] {
 		hex := fmt.Sprintf("#%02X%02X%02X", c.R, c.G, c.B)
@@ -86,7 +86,8 @@ func (f Figure) hits() (string, error) {
 			if q.High > q.Low {
 				text += fmt.Sprintf(" (%.5g to %.5g)", scale*q.Low, scale*q.High)
 			}
-			fmt.Fprintf(&b, `<circle class="hit" cx="%.2f" cy="%.2f" r="7" fill-opacity="0"><title>%s</title></circle>`,
+			fmt.Fprintf(&b,
+				`<circle class="hit" cx="%.2f" cy="%.2f" r="7" fill-opacity="0"><title>%s</title></circle>`,
 				points(x(q.X)), points(height-y(q.Y)), html.EscapeString(text))
 		}
 	}

@@ -8,6 +8,9 @@ import (
 	"math"
 	"strings"
 
+	"github.com/spf13/cobra"
+
+	"sotto/cmd/sotto/cli"
 	"sotto/experiment"
 	"sotto/internal/jsonfloat"
 	"sotto/live/event"
@@ -31,6 +34,25 @@ func NewAudit(s *event.Stream, of, command string, modes []string) *Audit {
 		s.Emit(&event.Bound{Mode: m, State: event.Waiting, Lower: none, Claimed: none})
 	}
 	return a
+}
+
+// ShowAudit runs an audit with its page, where the flags ask for one. Its stream is that of
+// the page alone: what an audit finds is what it prints.
+func ShowAudit(cmd *cobra.Command, l *cli.Live, of string, modes []string,
+	run func(context.Context, *Audit) error) error {
+	if !l.Asked() {
+		return run(cmd.Context(), nil)
+	}
+	s := event.NewStream(event.Simulated)
+	ctx, page, err := l.Show(cmd, "audit", s, false)
+	if err != nil {
+		return err
+	}
+	defer page.Close()
+	told := NewAudit(s, of, cmd.CommandPath(), modes)
+	err = run(ctx, told)
+	told.Over(ctx, err)
+	return err
 }
 
 // Begun says that a mode looks, and what it sees on the way.

@@ -56,6 +56,11 @@ func pageOf(dir string) (string, error) {
 			return "", err
 		}
 	}
+	if pages, err := filepath.Glob(filepath.Join(dir, "*.html")); err != nil {
+		return "", err
+	} else if len(pages) > 0 { // of a study, named as it
+		return filepath.Abs(pages[0])
+	}
 	return "", &config.Error{File: dir, Found: "no report.html",
 		Allowed: "the directory of a finished run, or " +
 			"of runs after: sotto report " + dir + " --out " + filepath.Join(dir, "report.html")}
