@@ -36,8 +36,8 @@ func NewAudit(s *event.Stream, of, command string, modes []string) *Audit {
 	return a
 }
 
-// ShowAudit runs an audit with its page, where the flags ask for one. Its stream is that of
-// the page alone: what an audit finds is what it prints.
+// ShowAudit runs an audit with its page, where the flags ask for one. Its stream is that
+// of the page alone: what an audit finds is what it prints.
 func ShowAudit(cmd *cobra.Command, l *cli.Live, of string, modes []string,
 	run func(context.Context, *Audit) error) error {
 	if !l.Asked() {
