@@ -53,11 +53,26 @@ const mostNumbers = 200
 // NewPicture is a drawing for a page.
 func NewPicture(d Drawing) (Picture, error) {
 	svg, err := Inline(d)
-	p := Picture{SVG: svg, Caption: d.About(), Numbers: d.table()}
+	p := Picture{SVG: svg, Caption: d.About(), Numbers: filled(d.table())}
 	if p.More = max(0, len(p.Numbers.Rows)-mostNumbers); p.More > 0 {
 		p.Numbers.Rows = p.Numbers.Rows[:mostNumbers]
 	}
 	return p, err
+}
+
+// filled is a table without the columns in which nothing stands.
+func filled(t Table) (out Table) {
+	out.Rows = make([][]string, len(t.Rows))
+	for k, name := range t.Header {
+		if !slices.ContainsFunc(t.Rows, func(row []string) bool { return row[k] != "" }) {
+			continue
+		}
+		out.Header = append(out.Header, name)
+		for i, row := range t.Rows {
+			out.Rows[i] = append(out.Rows[i], row[k])
+		}
+	}
+	return out
 }
 
 // WriteSVG writes d as SVG. Its text stays text, in a sans-serif font of the reader's.
