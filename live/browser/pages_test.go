@@ -5,6 +5,8 @@ package browser
 import (
 	"fmt"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -380,4 +382,47 @@ func TestLarge(t *testing.T) {
 		t.Errorf("19 of 20 frames take up to %.0f ms", worst)
 	}
 	p.clean()
+}
+
+// The pages that stay, of a run, several runs, a search and an audit, need no script and
+// fit every window.
+func TestPagesThatStay(t *testing.T) {
+	dir := t.TempDir()
+	sotto(t, "run", "--quiet", "--out", filepath.Join(dir, "runs"), "--set", "rounds=60")
+	sotto(t, "run", "--quiet", "--out", filepath.Join(dir, "runs"), "--set", "rounds=60", "--set",
+		"privacy.target_epsilon=1")
+	runs, err := filepath.Glob(filepath.Join(dir, "runs", "*"))
+	if err != nil || len(runs) != 2 {
+		t.Fatal(runs, err)
+	}
+	sotto(t, append([]string{"report", "--out", filepath.Join(dir, "several.html")}, runs...)...)
+	sotto(t, "tune", "../../examples/tune.toml", "--out", filepath.Join(dir, "tunes"), "--set", "tune.trials=3")
+	sotto(t, "audit", "step", "--observations", "100", "--out", filepath.Join(dir, "audit.html"))
+	for name, path := range map[string]string{"page-run": filepath.Join(runs[0], "report.html"),
+		"page-runs": filepath.Join(dir, "several.html"), "page-audit": filepath.Join(dir, "audit.html"),
+		"page-tune": filepath.Join(only(t, filepath.Join(dir, "tunes")), "report.html")} {
+		p := openFile(t, path)
+		if value[int](p, `document.scripts.length`) > 0 || !value[bool](p, `document.querySelector(".lead")`+
+			`.innerText.length > 20`) {
+			t.Errorf("%s: a script, or no sentence", name)
+		}
+		p.look(name)
+	}
+}
+
+// openFile opens a page that is a file.
+func openFile(t *testing.T, path string) *tab {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		if r.URL.Path == "/page" {
+			w.Write(b)
+		}
+	}))
+	t.Cleanup(s.Close)
+	return open(t, s.URL+"/page")
 }
