@@ -72,6 +72,8 @@ type PeerStatus struct {
 	State PeerState `json:"state"`
 	Since time.Time `json:"since"` // of the state
 	Round uint64    `json:"round"` // the latest that it has shown
+	// Awaited: its frame of the present round has not come.
+	Awaited bool `json:"awaited,omitempty"`
 	// of its own ledger, when it has finished
 	Attestation *mark.Attestation `json:"claim,omitempty"`
 	Fault       string            `json:"fault,omitempty"` // the last one, until it is heard again
@@ -144,6 +146,13 @@ type Spent struct {
 // Seconds is a duration that people read.
 type Seconds float64
 
+// awaited reports whether the round waits for a neighbor's frame. Node.mu is held.
+func awaited(n *Node, l *link) bool {
+	p, rounds := n.pace.(*barrier)
+	return rounds && n.started && !n.check.Finished && l.mail != nil && !l.mail.now.full && !l.forgone &&
+		!p.silent(l)
+}
+
 // Status returns the present state.
 func (n *Node) Status() Status {
 	var spent *Spent
@@ -171,6 +180,7 @@ func (n *Node) Status() Status {
 			State:       l.state,
 			Since:       l.since,
 			Round:       l.round,
+			Awaited:     awaited(n, l),
 			Attestation: l.attestation,
 			Fault:       l.fault,
 			Doubts:      n.known[l.id].doubts(),

@@ -167,6 +167,7 @@ func learning(groups []*group) []plot.Drawing {
 				Percent: m.percent,
 				Curves:  part,
 				Caption: band,
+				LogY:    wideRange(m, part),
 			}
 			switch {
 			case m.name == "epsilon":
@@ -187,6 +188,23 @@ func learning(groups []*group) []plot.Drawing {
 		}
 	}
 	return out
+}
+
+// wideRange says that a figure's curves span more than two decades, which a linear axis
+// shows as a line at 0. Shares and what is spent begin at 0 and stay linear.
+func wideRange(m measure, curves []plot.Curve) bool {
+	if m.percent || m.name == "epsilon" {
+		return false
+	}
+	low, high := math.Inf(1), 0.
+	for _, c := range curves {
+		for _, q := range c.Points {
+			if q.Y > 0 && !math.IsInf(q.Y, 1) {
+				low, high = min(low, q.Y), max(high, q.Y)
+			}
+		}
+	}
+	return high > 100*low
 }
 
 // roundName is what runs count.

@@ -13,12 +13,17 @@ import (
 // the rest.
 type Page struct {
 	Title    string
+	Lead     string     // one sentence that says what came of it
+	Figures  []Figure   // those that matter, one or two
 	Facts    []Fact     // of a single run
 	Summary  plot.Table // of several runs
 	Notes    []string   // warnings, what is not protected
 	Sections []Section
 	Produced string // engine version
 }
+
+// Figure is a number that matters: its name, itself with a unit, and what it is of.
+type Figure struct{ Name, Value, Unit, Under string }
 
 // Fact is one line of the summary.
 type Fact struct{ Name, Value string }
@@ -39,11 +44,11 @@ type Listing struct{ Title, Text string }
 // Draw appends pictures to s.
 func (s *Section) Draw(drawings ...plot.Drawing) error {
 	for _, d := range drawings {
-		svg, err := plot.Inline(d)
+		p, err := plot.NewPicture(d)
 		if err != nil {
 			return err
 		}
-		s.Pictures = append(s.Pictures, plot.Picture{SVG: svg, Caption: d.About()})
+		s.Pictures = append(s.Pictures, p)
 	}
 	return nil
 }

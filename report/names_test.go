@@ -25,7 +25,7 @@ func TestFiguresOnPage(t *testing.T) {
 	for _, want := range []string{"<td>log loss</td><td>0.7500, undefined at 1 agent: all records have one ",
 		"<td>Basel</td><td>0.7500</td>", "<td>Chur</td><td>undefined</td>",
 		"The baseline knows nothing else. ",
-		"<th>predicted ill</th>", "<td>well</td><td>3</td><td>1</td>", "are about class ill."} {
+		`<th scope="col">predicted ill</th>`, "<td>well</td><td>3</td><td>1</td>", "are about class ill."} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("the page lacks %q", want)
 		}

@@ -31,6 +31,7 @@ func buildReport(engine string, runs []*run) (Page, []plot.Drawing, error) {
 	} else {
 		p.Title = fmt.Sprintf("sotto report: %s in %s", count(len(runs)-repeated, "run"),
 			count(len(groups), "setting"))
+		p.Lead, p.Figures = leadOf(groups)
 		p.Summary = summaryTable(groups)
 	}
 	for _, section := range []func([]*group) (Section, bool){qualitySection, ownSection} {
@@ -155,6 +156,7 @@ func notesOf(engine string, groups []*group, repeated int) []string {
 // oneRun fills in title and facts of a report on a single run.
 func oneRun(p *Page, r *run) error {
 	p.Title = "sotto run " + r.Summary.Name
+	p.Lead, p.Figures = r.lead()
 	var text bytes.Buffer
 	if err := r.Summary.WriteTable(&text); err != nil {
 		return err

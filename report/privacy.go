@@ -31,10 +31,43 @@ func privacySection(groups []*group) Section {
 			}
 		}
 	}
-	return Section{Title: "Privacy", Tables: []plot.Table{t},
-		Text: []string{"The upper bound is the guarantee that the same run with secret noise would have; " +
-			"the exact value for these releases is not below the lower one. Statements in words are in " +
-			"privacy.json of every run."}}
+	text := []string{"The upper bound is the guarantee that the same run with secret noise would have; " +
+		"the exact value for these releases is not below the lower one. Statements in words are in " +
+		"privacy.json of every run."}
+	if same := withoutConstants(&t); same != "" {
+		text = append(text, "The same in all rows: "+same+".")
+	}
+	return Section{Title: "Privacy", Tables: []plot.Table{t}, Text: text}
+}
+
+// withoutConstants takes the columns out of a table that have one value in all of several
+// rows, and says which; the first column and epsilon stay.
+func withoutConstants(t *plot.Table) string {
+	if len(t.Rows) < 2 {
+		return ""
+	}
+	var kept []int
+	var same []string
+	for k, name := range t.Header {
+		constant := k > 0 && !strings.HasPrefix(name, "epsilon") && !slices.ContainsFunc(t.Rows,
+			func(row []string) bool { return row[k] != t.Rows[0][k] })
+		if constant {
+			same = append(same, name+" "+t.Rows[0][k])
+		} else {
+			kept = append(kept, k)
+		}
+	}
+	pick := func(row []string) (out []string) {
+		for _, k := range kept {
+			out = append(out, row[k])
+		}
+		return out
+	}
+	t.Header = pick(t.Header)
+	for i, row := range t.Rows {
+		t.Rows[i] = pick(row)
+	}
+	return strings.Join(same, ", ")
 }
 
 // distinctLines joins agents whose epsilon is the same, with the range of their noise
@@ -49,6 +82,10 @@ func distinctLines(all []rundir.PrivacyLine, each bool) []privacyRow {
 		key := fmt.Sprint(upper, lower, p.Delta, p.Adjacency, p.Unit, p.Accountant, p.Charges, p.Group)
 		if each {
 			key += fmt.Sprint(p.Noise, p.SampleRate)
+		} else { // no row of its own for another last digit
+			key = fmt.Sprintf("%.2f %.2f %v %s %s %s %d %s", float64(p.Epsilon.Upper),
+				float64(p.Epsilon.Lower),
+				p.Delta, p.Adjacency, p.Unit, p.Accountant, p.Charges, p.Group)
 		}
 		k, ok := at[key]
 		if !ok {
@@ -56,6 +93,8 @@ func distinctLines(all []rundir.PrivacyLine, each bool) []privacyRow {
 			rows = append(rows, row)
 		}
 		r := &rows[k]
+		r.Epsilon.Upper, r.Epsilon.Lower = max(r.Epsilon.Upper, p.Epsilon.Upper),
+			min(r.Epsilon.Lower, p.Epsilon.Lower)
 		r.members, r.noise, r.rate = append(r.members, p.Agent), append(r.noise, float64(p.Noise)),
 			append(r.rate, p.SampleRate)
 	}

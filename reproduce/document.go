@@ -139,6 +139,11 @@ func (d *Document) write(dir string) error {
 	}
 	files := map[string][]byte{d.Name + ".csv": d.CSV(), d.Name + ".md": d.Markdown(),
 		d.Name + ".tex": d.LaTeX()}
+	page, err := d.Page()
+	if err != nil {
+		return fmt.Errorf("%s: %w", d.Name, err)
+	}
+	files[d.Name+".html"] = page
 	for _, f := range d.drawings() {
 		var picture, values bytes.Buffer
 		if err := errors.Join(plot.WriteSVG(&picture, f.Drawing), plot.WriteCSV(&values,

@@ -11,10 +11,12 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"sotto/cmd/sotto/cli"
+	"sotto/cmd/sotto/watch"
 	"sotto/experiment/attack"
 	"sotto/privacy/audit"
 )
@@ -54,6 +56,10 @@ type auditFlags struct {
 	dataDir string
 	output  cli.Output
 	scale   string
+	page    string // file of the page; "": none
+	command string // the command line
+	live    cli.Live
+	told    *watch.Audit // nil: there is no page
 }
 
 func newAudit() *cobra.Command {
@@ -100,6 +106,8 @@ func (f *auditFlags) register(c *cobra.Command) {
 	fl.StringVar(&f.of.Canary, "canary", "gradient", "the attacked record: gradient, blank or mislabelled")
 	fl.StringArrayVar(&f.set, "set", nil, "change one key of the run file, section.key=value (repeatable)")
 	f.output.Register(c)
+	f.live.Register(c)
+	c.Flags().StringVar(&f.page, "out", "", "file to write a page of what is found to; default: none")
 	cli.DataDirFlag(c, &f.dataDir)
 }
 
@@ -129,7 +137,11 @@ func newAuditMode(m auditMode) *cobra.Command {
 			}
 			o := f.options
 			o.Observations = cmp.Or(o.Observations, m.observations)
-			r, err := f.apply(cmd.Context(), m, t, o)
+			var r *audit.Report
+			err = f.shown(cmd, t, []string{m.name}, func(ctx context.Context) error {
+				r, err = f.apply(ctx, m, t, o)
+				return err
+			})
 			if err != nil {
 				return err
 			}
@@ -144,7 +156,7 @@ func newAuditMode(m auditMode) *cobra.Command {
 			"leave the sampler in place: the record is drawn as the run draws it")
 		c.Flags().IntVar(&f.options.Message, "message", 1,
 			"which message is attacked, of those that follow from an answer")
-		c.Flags().BoolVar(&f.of.Live, "live", false,
+		c.Flags().BoolVar(&f.of.Live, "nodes", false,
 			"observe real nodes in one process, with keys of the operating system: their frames, not the "+
 				"simulator's messages")
 	}
@@ -171,7 +183,11 @@ func newAuditAll() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			reports, err := f.all(cmd.Context(), t, cli.Notes(cmd))
+			var reports []*audit.Report
+			err = f.shown(cmd, t, f.modes(), func(ctx context.Context) error {
+				reports, err = f.all(ctx, t, cli.Notes(cmd))
+				return err
+			})
 			if len(reports) == 0 {
 				return err
 			}
@@ -184,6 +200,7 @@ func newAuditAll() *cobra.Command {
 }
 
 func (f *auditFlags) target(args []string) (*audit.Target, error) {
+	f.command = strings.Join(append([]string{"sotto"}, os.Args[1:]...), " ")
 	e, err := build(args, f.set, f.dataDir)
 	if err != nil {
 		return nil, err
@@ -198,7 +215,10 @@ func (f *auditFlags) apply(ctx context.Context, m auditMode, t *audit.Target, o 
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	return m.run(t, ctx, o)
+	f.told.Begun(m.name, &o)
+	r, err := m.run(t, ctx, o)
+	f.told.Ended(m.name, r, err)
+	return r, err
 }
 
 // all runs every mode that applies to the target and says which do not. Together they
@@ -229,9 +249,37 @@ func (f *auditFlags) all(ctx context.Context, t *audit.Target, notes io.Writer) 
 	return reports, nil
 }
 
+// modes are those of "audit all" at the scale.
+func (f *auditFlags) modes() (names []string) {
+	for _, m := range auditModes {
+		if f.scale != "smoke" || m.smoke > 0 {
+			names = append(names, m.name)
+		}
+	}
+	return names
+}
+
+// shown runs an audit with its page, where --live asks for one.
+func (f *auditFlags) shown(cmd *cobra.Command, t *audit.Target, modes []string,
+	run func(context.Context) error) error {
+	return watch.ShowAudit(cmd, &f.live, t.Name, modes, func(ctx context.Context, told *watch.Audit) error {
+		f.told = told
+		return run(ctx)
+	})
+}
+
 // write prints reports; its error is that of the first one that is violated.
 func (f *auditFlags) write(w io.Writer, reports ...*audit.Report) error {
 	var err error
+	if f.page != "" {
+		b, failed := attack.Page(f.command, reports)
+		if failed != nil {
+			return failed
+		}
+		if err := os.WriteFile(f.page, b, 0o644); err != nil {
+			return err
+		}
+	}
 	if f.output.JSON() {
 		if len(reports) == 1 {
 			err = json.NewEncoder(w).Encode(reports[0])

@@ -67,6 +67,7 @@ func TestFlagAliases(t *testing.T) {
 func TestResultsAreJSON(t *testing.T) {
 	without := strings.Fields(`account audit data ledger key roster topology campaign schema
 		relay card passwd draft prints slurm kubernetes run-campaign merge completion help export
+		demo live open
 		bash fish powershell zsh`)
 	var look func(c *cobra.Command)
 	look = func(c *cobra.Command) {

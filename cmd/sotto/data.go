@@ -8,11 +8,11 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
 	"sotto/cmd/sotto/cli"
 	"sotto/cmd/sotto/schemas"
+	"sotto/cmd/sotto/watch"
 	"sotto/data"
 	"sotto/data/catalog"
 	"sotto/data/fetch"
@@ -209,13 +209,13 @@ func newDataFetch() *cobra.Command {
 		Short: "Download a data set from its public mirrors, with SHA-256 check and resume",
 		Args:  cli.Exactly(1, "one NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p := newProgress(cli.Notes(cmd))
+			p := watch.NewBar(cli.Notes(cmd))
 			var opt fetch.Options
-			if p.tty && !cli.Quiet(cmd) {
-				opt.Progress = p.download
+			if p.Terminal && !cli.Quiet(cmd) {
+				opt.Progress = p.Download
 			}
 			err := fetch.Fetch(cmd.Context(), args[0], dir, opt)
-			p.close()
+			p.Close()
 			if err != nil {
 				return err
 			}
@@ -226,13 +226,4 @@ func newDataFetch() *cobra.Command {
 	output.Register(c)
 	cli.DataDirFlag(c, &dir)
 	return c
-}
-
-// download shows the progress of one file.
-func (p *progress) download(file string, done, total int64) {
-	if p.bar == nil || p.bar.GetMax64() != total {
-		p.close()
-		p.bar = progressbar.DefaultBytes(total, file)
-	}
-	p.bar.Set64(done)
 }

@@ -14,6 +14,7 @@ import (
 
 	"sotto/cmd/sotto/cli"
 	"sotto/cmd/sotto/complete"
+	"sotto/cmd/sotto/watch"
 	"sotto/experiment"
 )
 
@@ -68,6 +69,8 @@ func newRoot() *cobra.Command {
 		newNode(),
 		newRelay(),
 		newStatus(),
+		watch.Live(),
+		watch.Open(),
 		newVersion(),
 		newMan(),
 		newExport(),

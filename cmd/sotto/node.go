@@ -19,6 +19,7 @@ import (
 	"sotto/cmd/sotto/schemas"
 	"sotto/experiment/owner"
 	"sotto/experiment/rundir"
+	"sotto/live/event"
 	"sotto/node"
 	"sotto/node/endpoint"
 	"sotto/node/keyfile"
@@ -37,6 +38,7 @@ type nodeFlags struct {
 	log         logFlags
 	secrets     secretFiles
 	output      cli.Output
+	live        cli.Live
 }
 
 // secretFiles hold what a daemon has to know and nobody else.
@@ -111,6 +113,7 @@ policy.toml --state state --check
 		"say what would happen and what it would cost, and stop; nothing leaves")
 	f.log.register(c)
 	f.output.Register(c)
+	f.live.Register(c)
 	c.AddCommand(newNodeBackup(), newNodeRestore())
 	return c
 }
@@ -146,6 +149,9 @@ func (f *nodeFlags) validate() error {
 	if _, err := f.reach.ways(); err != nil {
 		return err
 	}
+	if err := f.live.Check(); err != nil {
+		return err
+	}
 	if f.secrets.token != "" && f.daemon.HTTP == "" {
 		return cli.Usage(errors.New("--http-token-file: found without --http, allowed: with --http"))
 	}
@@ -174,6 +180,12 @@ func (f *nodeFlags) run(cmd *cobra.Command) error {
 	for _, w := range m.Terms.Warnings {
 		m.Node.Log.Warn(w)
 	}
+	f.daemon.Events = event.NewOwned()
+	_, shown, err := f.live.Show(cmd, m.Name(), f.daemon.Events.Stream(), false)
+	if err != nil {
+		return err
+	}
+	defer shown.Close()
 	for {
 		err := f.takePart(cmd, m)
 		if !errors.Is(err, node.ErrChange) {

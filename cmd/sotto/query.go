@@ -24,6 +24,7 @@ type queryFlags struct {
 	schema         string
 	epsilon, delta float64
 	out, dataDir   string
+	live           cli.Live
 }
 
 // simulateQuestions runs the questions of a run file and returns the run's folder; nil in
@@ -58,6 +59,7 @@ protects nobody: the true values stand beside. sotto node asks for real. docs/qu
 	fl.StringArrayVar(&f.set, "set", nil, "change one key of the run file, section.key=value (repeatable)")
 	fl.StringVar(&f.out, "out", "runs", "folder of run directories")
 	f.output.Register(c, "csv")
+	f.live.Register(c)
 	cli.DataDirFlag(c, &f.dataDir)
 	return c
 }

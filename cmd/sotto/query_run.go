@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sotto/cmd/sotto/watch"
 	"sotto/experiment"
 	"sotto/experiment/run"
 )
@@ -25,8 +26,13 @@ func init() {
 			return "", err
 		}
 		endsByContext(cmd.Context())
-		opt := run.Options{Out: f.out, Command: fmt.Sprintf("sotto query %s", file)}
-		res, err := run.Run(cmd.Context(), e, opt)
+		opt := run.Options{Out: f.out, Watch: run.Watch{Command: fmt.Sprintf("sotto query %s", file)}}
+		ctx, shown, err := watch.Run(cmd, &f.live, &opt.Watch, "query")
+		if err != nil {
+			return "", err
+		}
+		defer shown.Close()
+		res, err := run.Run(ctx, e, opt)
 		if err != nil {
 			return "", err
 		}

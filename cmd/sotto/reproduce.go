@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"sotto/cmd/sotto/cli"
+	"sotto/cmd/sotto/watch"
 	"sotto/experiment/sweep"
 
 	"github.com/spf13/cobra"
@@ -87,8 +88,14 @@ func newReproduce() *cobra.Command {
 			if opt.Sweep.Shard, opt.Sweep.Shards, err = f.part(os.Getenv); err != nil {
 				return err
 			}
+			opt.Sweep.Command = "sotto reproduce " + args[0] + " --scale " + scale
+			ctx, shown, err := watch.Run(cmd, &f.live, &opt.Sweep.Watch, "reproduce")
+			if err != nil {
+				return err
+			}
+			defer shown.Close()
 			return rememberFigures(func() error {
-				d, err := papers.All.Run(cmd.Context(), args[0], opt)
+				d, err := papers.All.Run(ctx, args[0], opt)
 				if err != nil {
 					return err
 				}
@@ -104,6 +111,7 @@ func newReproduce() *cobra.Command {
 	fl.StringVar(&dir, "dir", "", "directory of the study; default: reproductions/STUDY-SCALE")
 	fl.BoolVar(&finished, "finished", false, "report on the runs that are finished, run none")
 	f.output.Register(c, pageFormats...)
+	f.live.Register(c)
 	cli.Formerly(c, "format", "output")
 	fl.StringVar(&f.shard, "shard", "", "i/n: run the cells whose number modulo n is i, from 0")
 	fl.IntVar(&f.shards, "shards", 0, "n: as --shard i/n with i from the environment of an array job")

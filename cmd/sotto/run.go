@@ -13,9 +13,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"sotto/cmd/sotto/cli"
+	"sotto/cmd/sotto/watch"
 	"sotto/experiment"
 	"sotto/experiment/forecast"
 	"sotto/experiment/run"
+	"sotto/live/event"
 )
 
 type runFlags struct {
@@ -28,6 +30,7 @@ type runFlags struct {
 	dataDir     string
 	resume      string
 	suggest     bool
+	live        cli.Live
 }
 
 func newRun() *cobra.Command {
@@ -61,6 +64,7 @@ Without FILE a built-in task runs on generated data. An interrupted run (Ctrl-C)
 	fl.StringVar(&f.out, "out", "runs", "folder of run directories")
 	fl.StringVar(&f.resume, "resume", "", "go on with the interrupted run in this directory")
 	f.output.Register(c)
+	f.live.Register(c)
 	cli.DataDirFlag(c, &f.dataDir)
 	return c
 }
@@ -69,12 +73,20 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 	if err := f.check(args); err != nil {
 		return err
 	}
-	opt := run.Options{Out: f.out, Workers: f.workers, Command: f.commandLine(args)}
+	opt := run.Options{Out: f.out, Workers: f.workers, Watch: run.Watch{Command: f.commandLine(args)}}
+	opt.Events = event.NewStream(event.Simulated)
 	if f.output == "text" {
-		p := newProgress(cli.Notes(cmd))
-		defer p.close()
-		opt.Progress = p.update
+		p := watch.NewBar(cli.Notes(cmd))
+		defer p.Close()
+		opt.Events.Follow(p.Hear)
 	}
+	ctx, shown, err := f.live.Show(cmd, "run", opt.Events, true)
+	if err != nil {
+		return err
+	}
+	defer shown.Close()
+	opt.Hold = shown.Hold
+	cmd.SetContext(ctx)
 	res, err := f.start(cmd, args, opt)
 	if err != nil {
 		return err
@@ -89,6 +101,9 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 
 func (f *runFlags) check(args []string) error {
 	if err := f.output.Check(); err != nil {
+		return err
+	}
+	if err := f.live.Check(); err != nil {
 		return err
 	}
 	if f.workers < 0 {

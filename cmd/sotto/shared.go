@@ -2,12 +2,8 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
-
-	"github.com/schollz/progressbar/v3"
-	"golang.org/x/term"
 
 	"sotto/experiment/figurecache"
 )
@@ -19,45 +15,6 @@ func rememberFigures(simulate func() error) error {
 	err := simulate()
 	_ = c.Save() // it saves time the next time, and nothing depends on it
 	return err
-}
-
-// progress shows rounds: a line for each evaluation, and on a terminal a bar below them.
-type progress struct {
-	w   io.Writer
-	bar *progressbar.ProgressBar
-	tty bool
-}
-
-func newProgress(w io.Writer) *progress {
-	file, ok := w.(*os.File)
-	return &progress{w: w, tty: ok && term.IsTerminal(int(file.Fd()))}
-}
-
-func (p *progress) update(round, rounds uint64, evaluation string) {
-	if !p.tty {
-		if evaluation != "" {
-			fmt.Fprintf(p.w, "round %d of %d  %s\n", round, rounds, evaluation)
-		}
-		return
-	}
-	if p.bar == nil {
-		p.bar = progressbar.NewOptions64(int64(rounds), progressbar.OptionSetWriter(p.w),
-			progressbar.OptionShowCount(),
-			progressbar.OptionSetPredictTime(true), progressbar.OptionSetDescription("training"),
-			progressbar.OptionFullWidth(),
-			progressbar.OptionClearOnFinish())
-	}
-	if evaluation != "" { // beside a sentence, no bar has room in 80 columns
-		p.bar.Clear()
-		fmt.Fprintf(p.w, "round %d of %d  %s\n", round, rounds, evaluation)
-	}
-	p.bar.Set64(int64(round))
-}
-
-func (p *progress) close() {
-	if p.bar != nil {
-		p.bar.Finish()
-	}
 }
 
 func okay(ok bool, yes, no string) string {

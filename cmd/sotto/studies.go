@@ -8,13 +8,14 @@ import (
 	"sotto/bench"
 	"sotto/cmd/sotto/calculator"
 	"sotto/cmd/sotto/complete"
+	"sotto/cmd/sotto/watch"
 	"sotto/reproduce/papers"
 )
 
 // studies are the commands that an owner's machine does without.
 func studies() []*cobra.Command {
 	return []*cobra.Command{newRun(), newSweep(), newTune(), newReport(), newReproduce(),
-		newTopology(), calculator.New(), newAudit(), newBench(), newDoctor()}
+		newTopology(), watch.Demo(), calculator.New(), newAudit(), newBench(), newDoctor()}
 }
 
 // namesOfStudies are what their commands take.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"sotto/cmd/sotto/cli"
+	"sotto/cmd/sotto/watch"
 	"sotto/experiment/sweep"
 
 	"github.com/spf13/cobra"
@@ -28,6 +29,7 @@ type sweepFlags struct {
 	dataDir   string
 	output    cli.Output
 	discard   bool
+	live      cli.Live
 }
 
 func newSweep() *cobra.Command {
@@ -63,6 +65,7 @@ files. With
 	fl.StringVar(&f.out, "out", "sweeps", "folder of sweep directories")
 	fl.BoolVar(&f.discard, "discard-runs", false, "keep the rows only, not the run directories")
 	f.output.Register(c)
+	f.live.Register(c)
 	cli.DataDirFlag(c, &f.dataDir)
 	c.AddCommand(newSweepMerge())
 	return c
@@ -85,7 +88,13 @@ func (f *sweepFlags) run(cmd *cobra.Command, path string) error {
 		fmt.Fprintf(cli.Notes(cmd), "cell %d of %d  %s  %s  epsilon %.4g  %.1f s  left %s\n",
 			p.Done, p.Of, p.Cell, quality(p.Row), p.Row.EpsilonUpper, p.Seconds, p.Left.Round(time.Second))
 	}
-	res, err := s.Run(cmd.Context(), opt)
+	opt.Command = "sotto sweep " + path
+	ctx, shown, err := watch.Run(cmd, &f.live, &opt.Watch, "sweep")
+	if err != nil {
+		return err
+	}
+	defer shown.Close()
+	res, err := s.Run(ctx, opt)
 	if err != nil {
 		return err
 	}

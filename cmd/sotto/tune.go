@@ -12,6 +12,7 @@ import (
 	"text/tabwriter"
 
 	"sotto/cmd/sotto/cli"
+	"sotto/cmd/sotto/watch"
 	"sotto/experiment"
 	"sotto/experiment/tune"
 
@@ -26,6 +27,7 @@ type tuneFlags struct {
 	out        string
 	dataDir    string
 	output     cli.Output
+	live       cli.Live
 }
 
 func newTune() *cobra.Command {
@@ -98,6 +100,7 @@ search that was stopped goes on with the same command.`),
 		"trials at the same time; 0: one for each processor; changes no result")
 	fl.StringVar(&f.out, "out", "tunes", "folder of search directories")
 	f.output.Register(c)
+	f.live.Register(c)
 	cli.DataDirFlag(c, &f.dataDir)
 	return c
 }
@@ -117,12 +120,19 @@ func (f *tuneFlags) run(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	res, err := t.Run(cmd.Context(), tune.Options{
+	opt := tune.Options{
 		Out:      f.out,
 		DataDir:  f.dataDir,
 		Workers:  f.workers,
 		Progress: func(p tune.Progress) { tuneLine(cli.Notes(cmd), p) },
-	})
+	}
+	opt.Command = "sotto tune " + path
+	ctx, shown, err := watch.Run(cmd, &f.live, &opt.Watch, "tune")
+	if err != nil {
+		return err
+	}
+	defer shown.Close()
+	res, err := t.Run(ctx, opt)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,6 @@ import (
 
 	"sotto/node"
 	"sotto/node/checkpoint"
-	"sotto/node/endpoint"
 	"sotto/node/pad"
 	"sotto/node/roster"
 	"sotto/node/wire"
@@ -26,11 +25,9 @@ type Overrides struct {
 type Daemon struct {
 	*Membership
 	State string // directory of this run's state and results
-	HTTP  string // loopback address, or unix: and a path, for the status; "": none
-	// Endpoint has the version and the token that HTTP answers with.
-	Endpoint endpoint.Endpoint
-	Reload   Reload
-	Capture  string // file that every frame is appended to before it is sent; "": none
+	Look
+	Reload  Reload
+	Capture string // file that every frame is appended to before it is sent; "": none
 	// Pad is how long every answer of the data takes at least; 0: as long as it takes.
 	Pad time.Duration
 	Overrides

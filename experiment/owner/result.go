@@ -71,7 +71,10 @@ func (p *process) finish(n *node.Node) (*Result, error) {
 	if b, err = json.MarshalIndent(r, "", "  "); err != nil {
 		return nil, err
 	}
-	return r, p.write(resultFile, append(b, '\n'))
+	if err := p.write(resultFile, append(b, '\n')); err != nil {
+		return nil, err
+	}
+	return r, sayOwn(p, r)
 }
 
 // writeAnswers leaves what a run that asks questions has found. It is what all members

@@ -79,6 +79,10 @@ func (p *process) line(name, header, text string) {
 // report keeps the status file current and answers HTTP, until done is called with what
 // the node has ended with.
 func (p *process) report(n *node.Node) (done func(error), err error) {
+	said, err := newTeller(p)
+	if err != nil {
+		return nil, err
+	}
 	var l net.Listener
 	if p.HTTP != "" {
 		if l, err = endpoint.ListenLocal(p.HTTP); err != nil {
@@ -95,7 +99,9 @@ func (p *process) report(n *node.Node) (done func(error), err error) {
 	stop := make(chan struct{})
 	all.Go(func() {
 		for {
-			p.writeStatus(n.Status())
+			s := n.Status()
+			p.writeStatus(s)
+			said.status(&s, time.Now())
 			p.keepMarks(n.Marks())
 			select {
 			case <-stop:
@@ -118,6 +124,9 @@ func (p *process) report(n *node.Node) (done func(error), err error) {
 			s.Failure = err.Error()
 		}
 		p.writeStatus(s)
+		if broken := said.ended(&s, err, s.Ended); broken != nil {
+			p.Node.Log.Warn("the stream of events has a gap", "error", broken)
+		}
 		p.keepMarks(n.Marks())
 	}, nil
 }

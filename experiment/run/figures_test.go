@@ -88,7 +88,8 @@ func TestFigures(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"<h2>How good the models are</h2>", "<td>auroc</td>",
-		"<th>predicted 9</th>", "<th>share observed</th>", "by a bootstrap of the test records"} {
+		`<th scope="col">predicted 9</th>`,
+		`<th scope="col">share observed</th>`, "by a bootstrap of the test records"} {
 		if !bytes.Contains(page, []byte(want)) {
 			t.Errorf("the page lacks %q", want)
 		}

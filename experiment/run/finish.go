@@ -12,6 +12,7 @@ import (
 	"sotto/experiment"
 	"sotto/experiment/forecast"
 	"sotto/experiment/rundir"
+	"sotto/live/event"
 	"sotto/model"
 	"sotto/privacy/account"
 	"sotto/privacy/ledger"
@@ -96,7 +97,7 @@ func (r *Training) finish() (*Result, error) {
 	if err != nil {
 		return nil, r.kept(err)
 	}
-	if s.Run, err = r.dir.Finish(); err != nil {
+	if s.Run, err = closeRun(r, &s); err != nil {
 		return nil, r.kept(err)
 	}
 	return &Result{Dir: s.Run, Summary: s}, nil
@@ -109,6 +110,15 @@ func learned(r *Training) (answers, shapes []byte, err error) {
 	}
 	shapes, err = shapesOf(r)
 	return answers, shapes, err
+}
+
+// closeRun ends the stream and gives the directory its final name.
+func closeRun(r *Training, s *rundir.Summary) (string, error) {
+	if err := r.teller.ended(&event.End{State: event.Done, Dir: s.Run, Page: rundir.ReportFile,
+		Facts: []event.Fact{{Name: "run hash", Value: s.RunHash}}}); err != nil {
+		return "", err
+	}
+	return r.dir.Finish()
 }
 
 // answers are answers.json, of the mean of all agents' models; nil where the run asks

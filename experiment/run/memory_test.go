@@ -143,8 +143,8 @@ func TestRecordsInMemory(t *testing.T) {
 func checkPage(t *testing.T, dir string) {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join(dir, rundir.ReportFile))
-	if err != nil || strings.Contains(string(page), "<pre>sotto run ") ||
-		!strings.Contains(string(page), "<pre>experiment.BuildOn") {
+	if err != nil || strings.Contains(string(page), `<pre tabindex="0">sotto run `) ||
+		!strings.Contains(string(page), `<pre tabindex="0">experiment.BuildOn`) {
 		t.Errorf("the report names a command that has no records: %v", err)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"sotto/data/schema"
 	"sotto/experiment"
 	"sotto/experiment/rundir"
+	"sotto/live/event"
 	"sotto/privacy/account"
 	"sotto/privacy/ledger"
 )
@@ -26,7 +27,6 @@ import (
 type Options struct {
 	Out     string // folder of run directories
 	Workers int    // goroutines; 0: one for each processor
-	Command string // the command line, for the report
 	// Progress, when not nil, is called after every round, with an evaluation in words
 	// where there was one.
 	Progress func(round, rounds uint64, evaluation string)
@@ -34,8 +34,21 @@ type Options struct {
 	// goroutine of Run, so never twice at a time. It changes nothing. A resumed run does
 	// not repeat those from before the interruption.
 	Evaluated func(Evaluation)
+	Watch
 
 	write func(path string, fill func(w io.Writer) error) error // tests: a disk that fails
+}
+
+// Watch is how somebody follows a run, a sweep or a search. It changes no result.
+type Watch struct {
+	// Events is the stream that is told how it goes; nil: one of its own. It is kept in
+	// the directory of what runs in either case.
+	Events *event.Stream
+	// Hold, when not nil, is called between two steps, cells or trials, and may wait: the
+	// run is paused.
+	Hold func(context.Context)
+	// Command is the command line, for pages.
+	Command string
 }
 
 // Evaluation is the figures of one round.
@@ -103,9 +116,15 @@ type Training struct {
 	before      time.Duration // spent before an interruption
 	spent       []account.Interval
 	charges     []uint64
-	saved       bool          // a checkpoint is on disk
-	stored      time.Time     // when it was begun
-	storing     time.Duration // what it took
+	teller      *teller
+	storage
+}
+
+// storage is what a run knows of its last checkpoint.
+type storage struct {
+	saved   bool          // it is on disk
+	stored  time.Time     // when it was begun
+	storing time.Duration // what it took
 }
 
 // elapsed is for display and manifest only; no result depends on it.
@@ -192,6 +211,17 @@ func resume(ctx context.Context, dir string, opt Options,
 }
 
 func (r *Training) run(ctx context.Context) (*Result, error) {
+	if err := newTeller(r); err != nil {
+		return nil, err
+	}
+	res, err := trainAll(ctx, r)
+	if err != nil {
+		r.teller.gaveUp(err)
+	}
+	return res, err
+}
+
+func trainAll(ctx context.Context, r *Training) (*Result, error) {
 	rounds, every := r.e.File.Steps, r.e.File.Evaluate.Every
 	if len(r.evaluations) == 0 {
 		if err := r.evaluate(); err != nil {
@@ -199,6 +229,7 @@ func (r *Training) run(ctx context.Context) (*Result, error) {
 		}
 	}
 	for r.world.Sim.Done() < rounds {
+		r.teller.hold(ctx)
 		began := time.Now()
 		err := r.world.Sim.Run(ctx, r.next())
 		lap(&r.world.watch.rounds, began)
@@ -215,6 +246,7 @@ func (r *Training) run(ctx context.Context) (*Result, error) {
 				return nil, r.kept(err)
 			}
 		}
+		r.teller.step()
 		if r.opt.Progress != nil {
 			r.opt.Progress(r.world.Sim.Done(), rounds, said)
 		}
@@ -261,14 +293,16 @@ func (r *Training) evaluate() error {
 	rows := scene.Measure(upper)
 	r.evaluations = append(r.evaluations, evaluationOf(rows))
 	r.rows = append(r.rows, rows.Rows)
-	if r.opt.Evaluated != nil {
-		e := Evaluation{Round: r.world.Sim.Done(), Rounds: r.e.File.Steps, Rows: slices.Clone(rows.Rows)}
-		for _, s := range spent {
-			if b := rundir.NewBounds(s.Lower, s.Upper); b.Upper > e.Epsilon.Upper {
-				e.Epsilon = b
-			}
+	var worst rundir.Bounds
+	for _, s := range spent {
+		if b := rundir.NewBounds(s.Lower, s.Upper); b.Upper > worst.Upper {
+			worst = b
 		}
-		r.opt.Evaluated(e)
+	}
+	r.teller.evaluated(rows.Rows, worst, scene)
+	if r.opt.Evaluated != nil {
+		r.opt.Evaluated(Evaluation{Round: r.world.Sim.Done(), Rounds: r.e.File.Steps,
+			Rows: slices.Clone(rows.Rows), Epsilon: worst})
 	}
 	return nil
 }
@@ -276,7 +310,8 @@ func (r *Training) evaluate() error {
 // Below runs one cell or trial below dir, from its checkpoint where an interrupted
 // process has left one.
 func Below(ctx context.Context, e *experiment.Experiment, dir, dataDir string) (*Result, error) {
-	opt := Options{Out: filepath.Join(dir, "runs"), Workers: 1, Command: "sotto run config.toml"}
+	opt := Options{Out: filepath.Join(dir, "runs"), Workers: 1,
+		Watch: Watch{Command: "sotto run config.toml"}}
 	left := filepath.Join(opt.Out, Name(e)+rundir.PartialSuffix)
 	if rundir.Stands(filepath.Join(left, rundir.CheckpointFile)) {
 		res, err := Resume(ctx, left, dataDir, opt)

@@ -239,7 +239,7 @@ func TestFullDisk(t *testing.T) {
 }
 
 func TestRunDirectory(t *testing.T) {
-	r := train(t, build(t), Options{Command: "sotto run small.toml"})
+	r := train(t, build(t), Options{Watch: Watch{Command: "sotto run small.toml"}})
 	for _, name := range append(deterministic, rundir.ManifestFile, rundir.SummaryFile, rundir.ReportFile,
 		"plots/accuracy.svg",
 		"plots/loss.svg", "plots/consensus.svg", "plots/epsilon.svg", "plots/classes.svg", "plots/graph.svg",

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"sync"
 	"time"
 
@@ -34,6 +35,7 @@ type Options struct {
 	// Progress, when not nil, is called after every cell, one call at a time. Rows that
 	// an earlier process has left are not reported.
 	Progress func(Progress)
+	run.Watch
 }
 
 // Progress says how far a sweep is.
@@ -112,11 +114,15 @@ func (s *Sweep) Run(ctx context.Context, opt Options) (*Result, error) {
 		return nil, err
 	}
 	defer w.table.Stop()
-	if err := w.all(ctx); err != nil {
-		if ctx.Err() != nil {
-			return nil, fmt.Errorf("%w: %d of %d cells are done; the same command goes on", ctx.Err(), w.done,
-				w.of)
-		}
+	w.of = (s.Cells() - opt.Shard + opt.Shards - 1) / opt.Shards
+	if err := w.tell(first.File.Run.Name); err != nil {
+		return nil, err
+	}
+	err = w.all(ctx)
+	if err != nil && ctx.Err() != nil {
+		err = &stopped{ctx.Err(), w.done, w.of}
+	}
+	if err := w.ended(err); err != nil {
 		return nil, err
 	}
 	rows, err := w.table.Close()
@@ -133,8 +139,10 @@ func (w *sweeping) build(cell int) (*experiment.Experiment, error) {
 
 // all runs every cell of the shard that has no row yet.
 func (w *sweeping) all(ctx context.Context) error {
-	w.of = (w.s.Cells() - w.opt.Shard + w.opt.Shards - 1) / w.opt.Shards
 	return parallel.Until(ctx, w.of, w.opt.Workers, func(ctx context.Context, k int) error {
+		if w.opt.Hold != nil {
+			w.opt.Hold(ctx)
+		}
 		return w.cell(ctx, w.opt.Shard+k*w.opt.Shards)
 	})
 }
@@ -144,12 +152,14 @@ func (w *sweeping) cell(ctx context.Context, i int) error {
 	if err != nil {
 		return fmt.Errorf("cell %d (%s): %w", i, w.s.describe(i), err)
 	}
-	if hasCell(w.table, i, e) {
+	if row, ok := w.table.Find(strconv.Itoa(i)); ok && hasCell(w.table, i, e) {
 		w.mu.Lock()
+		defer w.mu.Unlock()
 		w.done++
-		w.mu.Unlock()
+		w.stands(&row, filepath.Join(w.dir, "runs", run.Name(e)), 0)
 		return nil
 	}
+	w.begun(i, e)
 	res, err := run.Below(ctx, e, w.dir, w.opt.DataDir)
 	if err != nil {
 		return fmt.Errorf("cell %d (%s): %w", i, w.s.describe(i), err)
@@ -177,10 +187,12 @@ func (w *sweeping) report(row Row, s *rundir.Summary) {
 	defer w.mu.Unlock()
 	w.done++
 	w.counted++
+	each := time.Since(w.began) / time.Duration(w.counted)
+	w.stands(&row, s.Run, s.Seconds)
+	w.progress(each * time.Duration(w.of-w.done))
 	if w.opt.Progress == nil {
 		return
 	}
-	each := time.Since(w.began) / time.Duration(w.counted)
 	w.opt.Progress(Progress{
 		Done:    w.done,
 		Of:      w.of,

@@ -48,8 +48,14 @@ func (w *searching) finish(best *Trial) (*Result, error) {
 			return nil, err
 		}
 	}
-	b, err := rundir.Indent(res)
+	b, err := res.page(filepath.Base(w.dir))
+	if err == nil {
+		err = atomicfile.Write(filepath.Join(w.dir, rundir.ReportFile), b)
+	}
 	if err != nil {
+		return nil, err
+	}
+	if b, err = rundir.Indent(res); err != nil {
 		return nil, err
 	}
 	return res, atomicfile.Write(filepath.Join(w.dir, "tune.json"), b)

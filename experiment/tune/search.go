@@ -31,6 +31,7 @@ type Options struct {
 	// Progress, when not nil, is called after every trial, one call at a time. Rows that
 	// an earlier process has left are not reported.
 	Progress func(Progress)
+	run.Watch
 }
 
 // Progress says how far a search is.
@@ -125,7 +126,16 @@ func (t *Search) Run(ctx context.Context, opt Options) (*Result, error) {
 			return nil, err
 		}
 	}
-	search := w.random
+	if err := w.tell(first.File.Run.Name); err != nil {
+		return nil, err
+	}
+	res, err := w.search(ctx)
+	return res, w.ended(err, err != nil && ctx.Err() != nil)
+}
+
+// search finds the best trial and writes the files.
+func (w *searching) search(ctx context.Context) (*Result, error) {
+	t, search := w.t, w.random
 	if t.p.Method == methodPBT {
 		search = w.population
 	}
@@ -246,9 +256,16 @@ func (w *searching) trial(ctx context.Context, n int) (Trial, error) {
 	}
 	row, ok := findTrial(w.table, 1, n, 0, e)
 	if ok && rundir.Stands(filepath.Join(w.dir, row.Run, rundir.SummaryFile)) {
-		w.count()
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.done++
+		w.scored(&row, 0)
 		return row, nil
 	}
+	if w.opt.Hold != nil {
+		w.opt.Hold(ctx)
+	}
+	w.begun(n, values, e)
 	began := time.Now()
 	res, err := run.Below(ctx, e, w.dir, w.opt.DataDir)
 	if err != nil {
@@ -315,6 +332,7 @@ func (w *searching) report(row Trial, seconds float64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.done++
+	w.scored(&row, seconds)
 	if w.opt.Progress == nil {
 		return
 	}

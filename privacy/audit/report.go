@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -158,6 +159,26 @@ type Options struct {
 	Seed    uint64 // of all keys
 	Sampled bool   // step: leave the sampler in place
 	Message int    // step: which message that follows from an answer is attacked; 0: the first
+	// Looked, when not nil, is called on the way with the bound of what was observed so
+	// far, at doubled numbers of observations. These looks are for the eye: beta holds
+	// for
+	// the report alone.
+	Looked func(Look)
+}
+
+// Look is a bound on the way.
+type Look struct {
+	Observations, Of int // in each world
+	Lower, Claimed   float64
+}
+
+// look tells the bound of the scores so far, after k+1 of n observations.
+func (o *Options) look(k int, s *Scores, claimed, delta float64) {
+	if n := k + 1; o.Looked != nil && n >= 16 && n&(n-1) == 0 {
+		part := Scores{In: slices.Clone(s.In), Out: slices.Clone(s.Out)}
+		b := part.ByClopperPearson(Rule{Kind: Split, Part: .2}, o.Beta, delta)
+		o.Looked(Look{n, o.Observations, b.Epsilon, claimed})
+	}
 }
 
 // Validate names what cannot be used.

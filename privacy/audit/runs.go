@@ -28,6 +28,7 @@ func (t *Target) Runs(ctx context.Context, o Options) (*Report, error) {
 			return nil, err
 		}
 		s.Out, s.In = append(s.Out, out), append(s.In, in)
+		o.look(k, s, t.Claim.Total, t.Claim.Delta)
 	}
 	r.Observations = 2 * o.Observations
 	b := s.ByClopperPearson(Rule{Kind: Split}, o.Beta, t.Claim.Delta)

@@ -214,6 +214,7 @@ func (t *Target) scores(ctx context.Context, o Options) (*stepScores, error) {
 				learned.learn(s.sight, t.Claim.middle(false, 1))
 			}
 		}
+		o.look(k, &all.along, t.Claim.Epsilon, t.Claim.Delta)
 	}
 	return all, nil
 }

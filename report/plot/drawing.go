@@ -6,14 +6,11 @@ import (
 	"bytes"
 	"encoding/csv"
 	"fmt"
-	"html"
 	"html/template"
 	"image/color"
 	"io"
 	"math"
-	"regexp"
 	"slices"
-	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
@@ -41,10 +38,41 @@ type Table struct {
 	Rows   [][]string
 }
 
-// Picture is a drawing for a page: an inline SVG with what is said below it.
+// Picture is a drawing for a page: an inline SVG with what is said below it, and the
+// values that it shows.
 type Picture struct {
 	SVG     template.HTML
 	Caption string
+	Numbers Table
+	More    int // rows of values that the page leaves out
+}
+
+// mostNumbers is how many rows of values a page has below a drawing.
+const mostNumbers = 200
+
+// NewPicture is a drawing for a page.
+func NewPicture(d Drawing) (Picture, error) {
+	svg, err := Inline(d)
+	p := Picture{SVG: svg, Caption: d.About(), Numbers: filled(d.table())}
+	if p.More = max(0, len(p.Numbers.Rows)-mostNumbers); p.More > 0 {
+		p.Numbers.Rows = p.Numbers.Rows[:mostNumbers]
+	}
+	return p, err
+}
+
+// filled is a table without the columns in which nothing stands.
+func filled(t Table) (out Table) {
+	out.Rows = make([][]string, len(t.Rows))
+	for k, name := range t.Header {
+		if !slices.ContainsFunc(t.Rows, func(row []string) bool { return row[k] != "" }) {
+			continue
+		}
+		out.Header = append(out.Header, name)
+		for i, row := range t.Rows {
+			out.Rows[i] = append(out.Rows[i], row[k])
+		}
+	}
+	return out
 }
 
 // WriteSVG writes d as SVG. Its text stays text, in a sans-serif font of the reader's.
@@ -83,30 +111,6 @@ func WriteCSV(w io.Writer, d Drawing) error {
 		return err
 	}
 	return c.WriteAll(t.Rows)
-}
-
-// namespaces are attributes that an SVG file needs and an SVG inside HTML does not;
-// without them a page names no address.
-var namespaces = regexp.MustCompile(`\s+xmlns(:xlink)?="[^"]*"`)
-
-// Inline returns d as an SVG element for a page.
-func Inline(d Drawing) (template.HTML, error) {
-	var b bytes.Buffer
-	if err := WriteSVG(&b, d); err != nil {
-		return "", err
-	}
-	at := max(0, bytes.Index(b.Bytes(), []byte("<svg")))
-	svg := string(namespaces.ReplaceAll(b.Bytes()[at:], nil))
-	return template.HTML(described(svg, d.FileName(), d.heading(), d.About())), nil
-}
-
-// described says what an SVG element shows to those who do not see it. id is that of
-// nothing else on the page.
-func described(svg, id, title, about string) string {
-	start, inside, _ := strings.Cut(svg, ">")
-	return fmt.Sprintf(`%[1]s role="img" aria-labelledby="%[2]s-title %[2]s-about">`+
-		`<title id="%[2]s-title">%[3]s</title><desc id="%[2]s-about">%[4]s</desc>%[5]s`, start,
-		html.EscapeString(id), html.EscapeString(title), html.EscapeString(about), inside)
 }
 
 // palette is that of Okabe and Ito without its yellow: distinct to readers with any

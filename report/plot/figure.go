@@ -107,7 +107,8 @@ func (f Figure) stroke(i int) draw.LineStyle {
 	return s
 }
 
-func (f Figure) paint(dc draw.Canvas) error {
+// built makes the plot, and finds its place on the canvas.
+func (f Figure) built(dc draw.Canvas) (*plot.Plot, draw.Canvas, error) {
 	p := plot.New()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = f.Title, f.XLabel, f.YLabel
 	p.Title.TextStyle.Font, p.Title.Padding = sans(12), vg.Points(6)
@@ -120,14 +121,22 @@ func (f Figure) paint(dc draw.Canvas) error {
 	p.Add(grid)
 	for i := range f.Curves {
 		if err := f.addCurve(p, i); err != nil {
-			return err
+			return nil, dc, err
 		}
 	}
 	f.setAxes(p)
 	const margin = vg.Length(0.4) * vg.Centimeter // room for the last tick label
+	return p, draw.Crop(dc, margin/2, -margin, f.foot()+margin/2, -margin/2), nil
+}
+
+func (f Figure) paint(dc draw.Canvas) error {
+	p, area, err := f.built(dc)
+	if err != nil {
+		return err
+	}
 	shown := f.legend()
 	foot := f.foot()
-	p.Draw(draw.Crop(dc, margin/2, -margin, foot+margin/2, -margin/2))
+	p.Draw(area)
 	style := textStyle(9.5, ink, text.XLeft, text.YCenter)
 	for k, i := range shown {
 		y := dc.Min.Y + foot - legendHeight*(vg.Length(k)+.5)

@@ -97,7 +97,7 @@ func arguments(names Names) map[string]words {
 			return append(runs(c, args, word), tomlFiles(c, args, word)...)
 		})}
 	for _, c := range []string{"export", "predict", "evaluate", "card", "ledger show", "ledger verify",
-		"ledger export", "account statement", "status"} {
+		"ledger export", "account statement", "status", "live", "open"} {
 		a[c] = run
 	}
 	for _, c := range []string{"run", "plan", "sweep", "tune", "roster new", "data partition", "audit all",

@@ -1,4 +1,4 @@
-package main
+package watch
 
 import (
 	"bytes"
@@ -14,12 +14,12 @@ func TestProgressBarFits(t *testing.T) {
 	const said = "accuracy 81.25 % (79.00 to 84.50), loss 0.61, epsilon 3.1415 at delta 1e-05, " +
 		"consensus 0.0123"
 	var b bytes.Buffer
-	p := &progress{w: &b, tty: true}
+	p := &Bar{w: &b, Terminal: true}
 	p.update(1, 200, "")
 	p.update(100, 200, said)
 	p.update(150, 200, "")
 	p.update(200, 200, said)
-	p.close()
+	p.Close()
 	out := regexp.MustCompile("\x1b\\[[0-9;]*[A-Za-z]").ReplaceAllString(b.String(), "")
 	if n := strings.Count(out, said+"\n"); n != 2 {
 		t.Errorf("%d of 2 evaluations are shown: %q", n, out)

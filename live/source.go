@@ -1,0 +1,216 @@
+package live
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"sotto/config"
+	"sotto/live/event"
+)
+
+// mostKept is how many events a source keeps to play back.
+const mostKept = 50_000
+
+// Source is one stream that a page shows.
+type Source struct {
+	Name string
+	dir  string // of its files; "" where they are not known
+	own  bool   // of this process, which the page may pause and stop
+
+	mu    sync.Mutex
+	state *state
+	kept  []*event.Event // nil where there were more than mostKept
+	more  chan struct{}  // closed when there is more, and made anew
+	over  bool           // more than mostKept
+}
+
+func newSource(name string) *Source {
+	return &Source{Name: name, state: newState(), more: make(chan struct{})}
+}
+
+// Of is the source of a stream in this process.
+func Of(name string, s *event.Stream) *Source {
+	src := newSource(name)
+	src.own = true
+	s.FollowAll(src.hear)
+	return src
+}
+
+// hear adds an event. It never waits for a viewer.
+func (s *Source) hear(e *event.Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.state.hear(e)
+	if end := s.state.head.End; end != nil && s.own {
+		s.dir = filepath.FromSlash(end.Dir)
+	}
+	n := len(s.kept)
+	switch {
+	case s.over:
+	case n == mostKept:
+		s.kept, s.over = nil, true
+	case n > 0 && e.Kind == "progress" && s.kept[n-1].Kind == "progress":
+		s.kept[n-1] = e
+	default:
+		s.kept = append(s.kept, e)
+	}
+	close(s.more)
+	s.more = make(chan struct{})
+}
+
+// look is what a viewer lacks, and a channel that is closed when there is more.
+func (s *Source) look(v *seen) (map[string]any, <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state.patch(v), s.more
+}
+
+// past are the events so far; nil where they are too many.
+func (s *Source) past() []*event.Event {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.kept[:len(s.kept):len(s.kept)]
+}
+
+// cellDir is where a cell's run is, by the sweep's own stream: nowhere else is looked.
+func (s *Source) cellDir(cell int) (string, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	dir := s.dir
+	if dir == "" && s.state.head.Begin != nil {
+		dir = filepath.FromSlash(s.state.head.Begin.Dir)
+	}
+	c := s.state.cells[cell]
+	if c == nil || c.Dir == "" || !filepath.IsLocal(filepath.FromSlash(c.Dir)) {
+		return "", false
+	}
+	return filepath.Join(dir, filepath.FromSlash(c.Dir)), true
+}
+
+// page is the file of the page that stays, where the stream has named one.
+func (s *Source) page() (string, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	end := s.state.head.End
+	if end == nil || end.Page == "" || s.dir == "" || !filepath.IsLocal(end.Page) {
+		return "", false
+	}
+	return filepath.Join(s.dir, end.Page), true
+}
+
+// partial ends the name of a run's directory that is not finished.
+const partial = ".partial"
+
+// pollEvery is how often a file is looked at for more.
+const pollEvery = 200 * time.Millisecond
+
+// Read is the source of a directory: of a run, sweep, search, study or node that runs or
+// has run. Follow reads on.
+func Read(dir string) (*Source, error) {
+	dir = filepath.Clean(dir)
+	s := newSource(strings.TrimSuffix(filepath.Base(dir), partial))
+	s.dir = dir
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) && !strings.HasSuffix(dir, partial) {
+		if _, err := os.Stat(dir + partial); err == nil {
+			s.dir = dir + partial
+		}
+	}
+	names, err := filepath.Glob(filepath.Join(s.dir, "events*.jsonl"))
+	if err != nil || len(names) == 0 {
+		return nil, &config.Error{File: dir, Found: "no " + event.File,
+			Allowed: "the directory of a run, sweep, search, study or node that has one"}
+	}
+	return s, nil
+}
+
+// Follow reads the files of a source until stop is closed, from the beginning and then as
+// they grow. It returns at the end of what is there where once is set. A line that is no
+// event ends it with an error.
+func (s *Source) Follow(stop <-chan struct{}, once bool) error {
+	open := map[string]*follower{}
+	defer func() {
+		for _, f := range open {
+			f.file.Close()
+		}
+	}()
+	for {
+		for _, pattern := range []string{event.File, "events-*-of-*.jsonl", event.LocalFile} {
+			names, _ := filepath.Glob(filepath.Join(s.dir, pattern))
+			for _, name := range names {
+				if open[name] == nil {
+					f, err := os.Open(name)
+					if err != nil {
+						continue // it has been renamed, or is not ours: the next look says
+					}
+					open[name] = &follower{file: f}
+				}
+				if err := open[name].read(s.hear); err != nil {
+					return &config.Error{File: name, Found: err.Error(), Allowed: "lines of events"}
+				}
+			}
+		}
+		if s.moved() { // the open files are the same ones
+			for name, f := range open {
+				delete(open, name)
+				open[filepath.Join(s.dir, filepath.Base(name))] = f
+			}
+			continue
+		}
+		if once {
+			return nil
+		}
+		select {
+		case <-stop:
+			return nil
+		case <-time.After(pollEvery):
+		}
+	}
+}
+
+// moved reports whether the directory got its final name, and goes there.
+func (s *Source) moved() bool {
+	final, was := strings.CutSuffix(s.dir, partial)
+	if !was {
+		return false
+	}
+	if _, err := os.Stat(s.dir); !errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	if _, err := os.Stat(final); err != nil {
+		return false
+	}
+	s.mu.Lock()
+	s.dir = final
+	s.mu.Unlock()
+	return true
+}
+
+// follower reads whole lines of a file that grows.
+type follower struct {
+	file *os.File
+	rest []byte // of a line whose end has not come
+}
+
+func (f *follower) read(hear func(*event.Event)) error {
+	b, err := io.ReadAll(f.file)
+	if err != nil {
+		return err
+	}
+	f.rest = append(f.rest, b...)
+	if len(f.rest) > event.MaxLine && bytes.IndexByte(f.rest, '\n') < 0 {
+		return errors.New("a line without an end")
+	}
+	all, n, err := event.DecodeAll(f.rest)
+	for _, e := range all {
+		hear(e)
+	}
+	f.rest = append([]byte(nil), f.rest[n:]...)
+	return err
+}
