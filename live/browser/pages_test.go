@@ -396,7 +396,8 @@ func TestPagesThatStay(t *testing.T) {
 		t.Fatal(runs, err)
 	}
 	sotto(t, append([]string{"report", "--out", filepath.Join(dir, "several.html")}, runs...)...)
-	sotto(t, "tune", "../../examples/tune.toml", "--out", filepath.Join(dir, "tunes"), "--set", "tune.trials=3")
+	sotto(t, "tune", "../../examples/tune.toml", "--out", filepath.Join(dir, "tunes"), "--set",
+		"tune.trials=3")
 	sotto(t, "audit", "step", "--observations", "100", "--out", filepath.Join(dir, "audit.html"))
 	for name, path := range map[string]string{"page-run": filepath.Join(runs[0], "report.html"),
 		"page-runs": filepath.Join(dir, "several.html"), "page-audit": filepath.Join(dir, "audit.html"),
