@@ -2,6 +2,7 @@ package oracle_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"sotto/agent"
@@ -95,9 +96,6 @@ func count(n int) []int32 {
 func TestGradientSums(t *testing.T) {
 	const n = 40
 	for name, c := range tables(t, n) {
-		if name == "least-squares" {
-			continue
-		}
 		t.Run(name, func(t *testing.T) {
 			at := make(tensor.Vec, c.m.Dim())
 			for i := range at {
@@ -264,6 +262,151 @@ func TestMomentsOfPersons(t *testing.T) {
 	for i, x := range got {
 		if math.Abs(x) > 1e-3 {
 			t.Errorf("value %d is off by %v", i, x)
+		}
+	}
+}
+
+// interpolated is a model of curves, and records beyond and within their ranges.
+func interpolated(t *testing.T, n int) (model.Model, *data.Dataset) {
+	t.Helper()
+	numbers := model.FormatNumbers([]model.Number{{At: 0, Low: -1, High: 1}, {At: 2, Low: 0, High: 2}})
+	m, err := model.New("additive", model.Shape{Height: 1, Width: 1, Channels: 3, Classes: 2,
+		Numbers: numbers}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, tables(t, n)["logistic"].d
+}
+
+// hats are the features of a record, written down once more: a number's weights fall by 1
+// from knot to knot.
+func hats(row []float32) []float64 {
+	var out []float64
+	add := func(x, low, high float64) {
+		at := 4 * (math.Max(low, math.Min(high, x)) - low) / (high - low)
+		for k := range 5 {
+			out = append(out, math.Max(0, 1-math.Abs(at-float64(k))))
+		}
+	}
+	add(float64(row[0]), -1, 1)
+	out = append(out, float64(row[1]))
+	add(float64(row[2]), 0, 2)
+	return append(out, 1)
+}
+
+// Sums of rows are those of the features with their constant, shortened to the clip.
+func TestRowSums(t *testing.T) {
+	m, d := interpolated(t, 30)
+	for _, clip := range []float64{math.Inf(1), 1.5} {
+		o := tableOracle(t, oracle.RowSumName, m, d, count(30), clip, nil)
+		got := summed(o, &agent.Query{Oracle: oracle.RowSumName})
+		want := make([]float64, 12)
+		for k := range d.Len() {
+			x := hats(d.X.Row(k))
+			f := math.Min(1, clip/length(x))
+			for c, v := range x {
+				want[c] += f * v
+			}
+		}
+		near(t, got, want)
+	}
+}
+
+// A gradient with a centre and a length is that of the outputs at the parameters, times
+// the standardized row.
+func TestStandardizedGradients(t *testing.T) {
+	m, d := interpolated(t, 30)
+	theta := make([]float64, 12)
+	at := make(tensor.Vec, 0, 24)
+	for i := range theta {
+		theta[i] = float64(i%4)/4 - .5
+		at = append(at, float32(theta[i]))
+	}
+	for i := range 11 {
+		at = append(at, float32(i%3)/8)
+	}
+	at = append(at, 2)
+	for _, clip := range []float64{math.Inf(1), .2} {
+		o := tableOracle(t, oracle.GradientSumName, m, d, count(30), clip, nil)
+		got := summed(o, &agent.Query{Oracle: oracle.GradientSumName, At: at})
+		want := make([]float64, 12)
+		for k := range d.Len() {
+			x, z := hats(d.X.Row(k)), 0.
+			for c, v := range x {
+				z += v * theta[c]
+			}
+			slope := 1/(1+math.Exp(-z)) - float64(d.Labels[k])
+			for c := range x {
+				if c < 11 {
+					x[c] -= float64(c%3) / 8
+				}
+				x[c] *= slope / 2
+			}
+			f := math.Min(1, clip/length(x))
+			for c, v := range x {
+				want[c] += f * v
+			}
+		}
+		near(t, got, want)
+	}
+}
+
+// No record moves a standardized sum by more than the clip, whatever the centre is.
+func TestStandardizedSensitivity(t *testing.T) {
+	m, d := interpolated(t, 30)
+	at := make(tensor.Vec, 24)
+	for i := range at {
+		at[i] = float32(i%5) - 2
+	}
+	at[23] = 1e-3
+	const clip = .4
+	for _, q := range []agent.Query{{Oracle: oracle.RowSumName}, {Oracle: oracle.GradientSumName, At: at}} {
+		all := summed(tableOracle(t, q.Oracle, m, d, count(30), clip, nil), &q)
+		moved := 0.
+		for k := range int32(30) {
+			rest := slices.Delete(count(30), int(k), int(k)+1)
+			less := summed(tableOracle(t, q.Oracle, m, d, rest, clip, nil), &q)
+			for c := range less {
+				less[c] -= all[c]
+			}
+			moved = math.Max(moved, length(less))
+		}
+		if !(moved <= clip) || moved < clip*.999 {
+			t.Errorf("%s: a record moves the sum by %v, clip %v", q.Oracle, moved, clip)
+		}
+	}
+}
+
+// summed evaluates without noise.
+func summed(o *oracle.Statistic, q *agent.Query) []float64 {
+	var v privacy.Value
+	o.Evaluate(&v, q, nil)
+	if len(v.Wide) > 0 {
+		return slices.Clone(v.Wide)
+	}
+	var out []float64
+	for _, g := range v.Grid {
+		out = append(out, float64(g)*v.Step)
+	}
+	return out
+}
+
+func length(x []float64) float64 {
+	square := 0.
+	for _, v := range x {
+		square += v * v
+	}
+	return math.Sqrt(square)
+}
+
+func near(t *testing.T, got, want []float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%d values, want %d", len(got), len(want))
+	}
+	for c, w := range want {
+		if math.Abs(got[c]-w) > 1e-4 {
+			t.Errorf("value %d: %v, want %v", c, got[c], w)
 		}
 	}
 }
