@@ -28,7 +28,7 @@ func TestBeside(t *testing.T) {
 		t.Skip("SOTTO_DATA not set: needs heart-disease, adult-a9a, breast-cancer")
 	}
 	for _, r := range paysRuns(false) {
-		if r.noise != plain || r.group.figures[0] != classes[0] || r.records > 200 {
+		if r.noise != plain || r.group.figures[0] != classes[0] || r.records > 106 {
 			continue
 		}
 		folder := t.TempDir()
