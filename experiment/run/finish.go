@@ -16,7 +16,6 @@ import (
 	"sotto/model"
 	"sotto/privacy/account"
 	"sotto/privacy/ledger"
-	"sotto/report"
 	"sotto/sim"
 	"sotto/tensor"
 	"sotto/topology"
@@ -258,6 +257,12 @@ func (r *Training) manifest() map[string]any {
 	}
 }
 
+// plotFile is a plot of a run's page.
+type plotFile struct {
+	Name  string
+	Bytes []byte
+}
+
 // writeReport writes the page and the plots as "sotto report" does for the finished run.
 func (r *Training) writeReport(s rundir.Summary, rows []rundir.Row, graph *topology.Graph,
 	answers, shapes []byte) error {
@@ -285,7 +290,7 @@ func (r *Training) writeReport(s rundir.Summary, rows []rundir.Row, graph *topol
 	if err != nil {
 		return err
 	}
-	page, plots, err := report.Make(experiment.EngineVersion, []*rundir.Run{f})
+	page, plots, err := pagesOf(f)
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,6 @@ import (
 	"sotto/experiment/rundir"
 	"sotto/internal/jsonfloat"
 	"sotto/live/event"
-	"sotto/report/plot"
 	"sotto/sim"
 )
 
@@ -116,12 +115,7 @@ func (t *teller) setup() (*event.Setup, error) {
 		}
 	}
 	if g.Agents() <= mostPlaced {
-		if d, err := plot.NewGraph("", g); err == nil {
-			for _, p := range d.Nodes {
-				s.Graph.At = append(s.Graph.At, [2]float32{float32(math.Round(1e4*p.X) / 1e4),
-					float32(math.Round(1e4*p.Y) / 1e4)})
-			}
-		}
+		s.Graph.At = placed(g)
 	}
 	return s, t.links.count(r, s.Graph.Links)
 }
