@@ -110,7 +110,8 @@ func TestShapesOfARun(t *testing.T) {
 
 // An additive model cannot be finished, and says so.
 func TestAdditiveIsNotPersonal(t *testing.T) {
-	f, err := experiment.Parse("boosting.toml", []byte(experimenttest.Boosting+"[personal]\nenabled = true\n"),
+	f, err := experiment.Parse("boosting.toml",
+		[]byte(experimenttest.Boosting+"[personal]\nenabled = true\n"),
 		nil)
 	if err == nil {
 		_, err = f.BuildWith("", drawn)
