@@ -227,6 +227,7 @@ func trainAll(ctx context.Context, r *Training) (*Result, error) {
 		if err := r.evaluate(); err != nil {
 			return nil, err
 		}
+		r.teller.flush()
 	}
 	for r.world.Sim.Done() < rounds {
 		r.teller.hold(ctx)
@@ -245,6 +246,7 @@ func trainAll(ctx context.Context, r *Training) (*Result, error) {
 			if err := r.checkpointAt(k == rounds); err != nil {
 				return nil, r.kept(err)
 			}
+			r.teller.flush()
 		}
 		r.teller.step()
 		if r.opt.Progress != nil {
@@ -299,7 +301,7 @@ func (r *Training) evaluate() error {
 			worst = b
 		}
 	}
-	r.teller.evaluated(rows.Rows, worst, scene)
+	r.teller.due = func() { r.teller.evaluated(rows.Rows, worst, scene) }
 	if r.opt.Evaluated != nil {
 		r.opt.Evaluated(Evaluation{Round: r.world.Sim.Done(), Rounds: r.e.File.Steps,
 			Rows: slices.Clone(rows.Rows), Epsilon: worst})

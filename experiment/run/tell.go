@@ -45,6 +45,17 @@ type teller struct {
 	from   uint64    // where this process has begun
 	began  time.Time
 	links  links
+	// due says the last evaluation, which is told once its checkpoint is on disk: whoever
+	// hears it may hold the run up. nil: it was told.
+	due func()
+}
+
+// flush tells what is due.
+func (t *teller) flush() {
+	if t.due != nil {
+		t.due()
+		t.due = nil
+	}
 }
 
 // links are those of the graph whose lost and late messages are counted.
