@@ -160,8 +160,8 @@ type Options struct {
 	Sampled bool   // step: leave the sampler in place
 	Message int    // step: which message that follows from an answer is attacked; 0: the first
 	// Looked, when not nil, is called on the way with the bound of what was observed so
-	// far, at doubled numbers of observations. These looks are for the eye: beta holds for
-	// the report alone.
+	// far, at doubled numbers of observations. These looks are for the eye: beta holds
+	// for the report alone.
 	Looked func(Look)
 }
 
