@@ -55,8 +55,10 @@ func (s *rounds) receive(w *worker, id agent.ID, g *topology.Graph, row []agent.
 				w.inbox = append(w.inbox, m)
 			case lost:
 				p.stats.Dropped++
+				s.cfg.tally.lost(nb.ID, id)
 			case delayed:
 				p.stats.Late++
+				s.cfg.tally.late(nb.ID, id)
 				m.Body = slices.Clone(m.Body)
 				p.pending = append(p.pending, late{s.round + delay, m})
 			}

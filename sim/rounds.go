@@ -12,7 +12,7 @@ import (
 // rounds drives agents synchronously: all are stepped with what was sent in the round
 // before.
 type rounds struct {
-	cfg     Config
+	cfg     counted
 	workers workers
 	faults  *faultPlan
 	round   uint64
@@ -48,8 +48,8 @@ func newRounds(cfg Config) (*rounds, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &rounds{cfg: cfg, faults: f, peers: make([]peer, len(cfg.Agents))}
-	s.workers = newWorkers(&s.cfg, 1, 16)
+	s := &rounds{cfg: counted{Config: cfg}, faults: f, peers: make([]peer, len(cfg.Agents))}
+	s.workers = newWorkers(&s.cfg.Config, 1, 16)
 	g, err := s.cfg.graph(0)
 	if err != nil {
 		return nil, err
@@ -73,6 +73,22 @@ func (s *rounds) Done() uint64           { return s.round }
 func (s *rounds) Models() int            { return len(s.peers) }
 func (s *rounds) Model(i int) tensor.Vec { return s.cfg.Agents[i].Algorithm.Params() }
 func (s *rounds) BytesSent(i int) uint64 { return s.peers[i].bytes }
+
+// Count also counts what is under way.
+func (s *rounds) Count(links [][2]int) *Tally {
+	t := s.cfg.Count(links)
+	g, err := s.cfg.graph(s.round)
+	if err != nil { // Run says it
+		return t
+	}
+	for i := range s.peers {
+		for k := range s.peers[i].sent {
+			m := &s.peers[i].sent[k]
+			t.posted(g, m, s.cfg.MessageSize(len(m.Body)))
+		}
+	}
+	return t
+}
 
 func (s *rounds) Stats() Stats {
 	var t Stats
@@ -143,8 +159,10 @@ func (s *rounds) post(p *peer, id agent.ID, g *topology.Graph, round uint64, out
 			m.Body = append(p.next[k].Body[:0], m.Body...)
 		}
 		p.next[k] = m
+		size := s.cfg.MessageSize(len(m.Body))
 		p.stats.Sent += receivers
-		p.bytes += receivers * uint64(s.cfg.MessageSize(len(m.Body)))
+		p.bytes += receivers * uint64(size)
+		s.cfg.tally.posted(g, &p.next[k], size)
 	}
 	return nil
 }

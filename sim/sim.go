@@ -89,6 +89,10 @@ type Runtime interface {
 	// format.
 	BytesSent(agent int) uint64
 	Stats() Stats // over all agents so far
+	// Count begins to count what goes over links, each named once by its two ends. What
+	// was sent before counts where it is still to be delivered. Checkpoints do not hold
+	// it.
+	Count(links [][2]int) *Tally
 	// WriteState writes a checkpoint taken between two calls of Run. It holds the state
 	// of one agent at a time in memory. Gates and ledgers are not in it; who restores a
 	// run restores those first.

@@ -18,7 +18,7 @@ import (
 // that meet at an agent are taken in the order of their numbers, and agents share
 // nothing: the result has the same bits for any number of workers.
 type tokens struct {
-	cfg     Config
+	cfg     counted
 	graph   *topology.Graph
 	workers workers
 	links   *links
@@ -66,14 +66,14 @@ func newTokens(cfg Config) (*tokens, error) {
 		return nil, err
 	}
 	s := &tokens{
-		cfg:    cfg,
+		cfg:    counted{Config: cfg},
 		graph:  g,
 		links:  l,
 		tokens: make([]token, cfg.Tokens.Count),
 		nodes:  make([]holder, n),
 		here:   make([][]int32, n),
 	}
-	s.workers = newWorkers(&s.cfg, 8, 64)
+	s.workers = newWorkers(&s.cfg.Config, 8, 64)
 	var stream rng.Stream
 	for k := range s.tokens {
 		to := agent.ID(s.stream(&stream, ^agent.ID(0), uint64(k), k, ^uint64(0)).Below(uint64(n)))
@@ -113,6 +113,8 @@ func (s *tokens) BytesSent(i int) uint64 { return s.nodes[i].bytes }
 
 // Visits returns how many tokens agent i has held.
 func (s *tokens) Visits(i int) uint64 { return s.nodes[i].visits }
+
+func (s *tokens) Count(links [][2]int) *Tally { return s.cfg.Count(links) }
 
 func (s *tokens) Stats() Stats {
 	t := s.waits
@@ -158,6 +160,7 @@ func (s *tokens) arrive() {
 			s.waits.Absent++
 		case t.from != t.to && s.links.lost(t.from, t.to, s.tick*uint64(s.cfg.Tokens.Count)+uint64(k)):
 			s.waits.Dropped++
+			s.cfg.tally.lost(t.from, t.to)
 		default:
 			if len(s.here[t.to]) == 0 {
 				s.busy = append(s.busy, int32(t.to))
@@ -198,6 +201,7 @@ func (s *tokens) visit(w *worker, i agent.ID, k int) error {
 		nd.stats.Sent++
 		nd.stats.Vectors++
 		nd.bytes += uint64(agent.MessageSize(s.cfg.Dim))
+		s.cfg.tally.sent(i, hop, agent.MessageSize(s.cfg.Dim))
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 // wakes drives agents that wake by their own clocks, one after the other in time. Wakes
 // that cannot touch each other run in parallel; the result has the bits of the sequence.
 type wakes struct {
-	cfg     Config
+	cfg     counted
 	graph   *topology.Graph
 	pairs   bool // both ends of a wake step and exchange one message
 	workers workers
@@ -56,8 +56,9 @@ func newWakes(cfg Config) (*wakes, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &wakes{cfg: cfg, graph: g, pairs: pairs, links: l, nodes: make([]node, n), levels: newLevels(n)}
-	s.workers = newWorkers(&s.cfg, 8, 64)
+	s := &wakes{cfg: counted{Config: cfg}, graph: g, pairs: pairs, links: l, nodes: make([]node, n),
+		levels: newLevels(n)}
+	s.workers = newWorkers(&s.cfg.Config, 8, 64)
 	switch {
 	case cfg.Replay != nil:
 		s.clock = Replay(cfg.Replay)
@@ -81,6 +82,8 @@ func (s *wakes) Done() uint64           { return s.clock.number }
 func (s *wakes) Models() int            { return len(s.nodes) }
 func (s *wakes) Model(i int) tensor.Vec { return s.cfg.Agents[i].Algorithm.Params() }
 func (s *wakes) BytesSent(i int) uint64 { return s.nodes[i].bytes }
+
+func (s *wakes) Count(links [][2]int) *Tally { return s.cfg.Count(links) }
 
 func (s *wakes) Stats() Stats {
 	var t Stats
@@ -244,6 +247,8 @@ func (s *wakes) broadcast(nd *node, i agent.ID, now float64, m *agent.Message) e
 	nd.stats.Sent += uint64(receivers)
 	nd.stats.Vectors += float64(receivers)
 	nd.bytes += uint64(receivers) * uint64(agent.MessageSize(len(m.Body)))
+	m.From = i
+	s.cfg.tally.posted(s.graph, m, agent.MessageSize(len(m.Body)))
 	seq := nd.seq
 	nd.seq++
 	if s.counts != nil {
@@ -254,6 +259,7 @@ func (s *wakes) broadcast(nd *node, i agent.ID, now float64, m *agent.Message) e
 	for _, nb := range s.graph.Out(i) {
 		if s.links.lost(i, nb.ID, seq) {
 			nd.stats.Dropped++
+			s.cfg.tally.lost(i, nb.ID)
 		}
 	}
 	at := len(nd.sent)
@@ -282,6 +288,7 @@ func (s *wakes) pair(w *worker, k Wake) error {
 		return nil
 	case s.links.lost(ends[0], ends[1], a.seq+b.seq):
 		a.stats.Dropped++
+		s.cfg.tally.lost(ends[0], ends[1])
 		a.seq++
 		return nil
 	}
@@ -319,6 +326,7 @@ func (s *wakes) pair(w *worker, k Wake) error {
 		nd.stats.Sent++
 		nd.stats.Vectors += float64(len(m.Body)) / float64(s.cfg.Dim)
 		nd.bytes += uint64(agent.MessageSize(len(m.Body)))
+		s.cfg.tally.sent(i, ends[1-e], agent.MessageSize(len(m.Body)))
 	}
 	for e, i := range ends {
 		w.inbox = append(w.inbox[:0], sent[1-e])
