@@ -7,17 +7,16 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
-	"sotto/agent"
 	"sotto/experiment"
 	"sotto/experiment/metric"
 	"sotto/experiment/rundir"
 	"sotto/internal/jsonfloat"
 	"sotto/live/event"
 	"sotto/sim"
+	"sotto/topology"
 )
 
 // Limits of what a run says.
@@ -28,7 +27,7 @@ const (
 	sayAtLeast    = 10 * time.Second       // but never more than this
 	mostSaid      = 2000                   // evaluations
 	mostLinks     = 2000                   // of a graph
-	mostCounted   = 200                    // links whose losses are counted
+	mostRounds    = 64                     // whose graphs are looked at for links
 	mostPlaced    = 64                     // agents with places
 	mostNamedSaid = 1000
 )
@@ -44,7 +43,7 @@ type teller struct {
 	looked time.Time // of the last look
 	from   uint64    // where this process has begun
 	began  time.Time
-	links  links
+	tally  *sim.Tally
 	// due says the last evaluation, which is told once its checkpoint is on disk: whoever
 	// hears it may hold the run up. nil: it was told.
 	due func()
@@ -56,14 +55,6 @@ func (t *teller) flush() {
 		t.due()
 		t.due = nil
 	}
-}
-
-// links are those of the graph whose lost and late messages are counted.
-type links struct {
-	ends [][2]int
-	fate sim.Fate
-	at   uint64 // the round that is counted next
-	by   [][3]uint64
 }
 
 // newTeller opens the run's stream in its directory.
@@ -114,62 +105,51 @@ func (t *teller) setup() (*event.Setup, error) {
 		return nil, err
 	}
 	s.Graph.Name = g.Name()
-	if g.Agents() > mostNamedSaid || g.Links() > mostLinks {
+	if g.Agents() > mostNamedSaid {
 		return s, nil
 	}
-	seen := map[[2]int]bool{}
-	for x := range g.Edges() {
-		ends := [2]int{min(int(x.I), int(x.J)), max(int(x.I), int(x.J))}
-		if ends[0] != ends[1] && !seen[ends] {
-			seen[ends] = true
-			s.Graph.Links = append(s.Graph.Links, ends)
-		}
+	if s.Graph.Links, err = t.linked(g); err != nil {
+		return nil, err
+	}
+	if len(s.Graph.Links) > 0 {
+		t.tally = r.world.Sim.Count(s.Graph.Links)
 	}
 	if g.Agents() <= mostPlaced {
 		s.Graph.At = placed(g)
 	}
-	return s, t.links.count(r, s.Graph.Links)
+	return s, nil
 }
 
-// count begins to count what is lost on links: of a run in rounds with faults, whose
-// graph does not change.
-func (l *links) count(r *Training, ends [][2]int) error {
-	f := r.e.File
-	if f.Pace.Word != "" || len(ends) > mostCounted {
-		return nil
-	}
-	first, err := r.e.Graphs.Schedule.At(0)
-	if err != nil {
-		return err
-	}
-	if next, err := r.e.Graphs.Schedule.At(1); err != nil || next != first {
-		return nil
-	}
-	l.ends, l.at, l.by = ends, r.world.Sim.Done(), make([][3]uint64, len(ends))
-	l.fate, err = sim.Fates(f.Faults, f.Run.Seed)
-	return err
-}
-
-// until counts up to a round.
-func (l *links) until(round uint64) [][3]uint64 {
-	for ; l.at < round; l.at++ {
-		for k, ends := range l.ends {
-			l.by[k][2] += 2
-			if l.fate == nil {
-				continue
-			}
-			for _, way := range [][2]int{ends, {ends[1], ends[0]}} {
-				dropped, late := l.fate(l.at, agent.ID(way[0]), agent.ID(way[1]))
-				if dropped {
-					l.by[k][0]++
-				}
-				if late {
-					l.by[k][1]++
-				}
+// linked are the links that rounds have, by their ends: of all rounds where the graph
+// stays, else of the first ones. nil: they are too many to draw.
+func (t *teller) linked(first *topology.Graph) (links [][2]int, err error) {
+	f := t.of.e.File
+	seen, last := map[[2]int]bool{}, (*topology.Graph)(nil)
+	for round := range max(1, min(f.Steps, mostRounds)) {
+		g := first
+		if round > 0 && f.Pace.Word == "" {
+			if g, err = t.of.e.Graphs.Schedule.At(round); err != nil {
+				return nil, err
 			}
 		}
+		if g == last {
+			break
+		}
+		if last = g; g.Links() > mostLinks {
+			return nil, nil
+		}
+		for x := range g.Edges() {
+			ends := [2]int{min(int(x.I), int(x.J)), max(int(x.I), int(x.J))}
+			if ends[0] != ends[1] && !seen[ends] {
+				seen[ends] = true
+				links = append(links, ends)
+			}
+		}
+		if len(links) > mostLinks {
+			return nil, nil
+		}
 	}
-	return l.by
+	return links, nil
 }
 
 // budget is what the agent with the largest one may spend; 0: none.
@@ -237,8 +217,11 @@ func (t *teller) look(done uint64, scene *metric.Scene) {
 		t.to.Emit(&event.Knows{Done: done, Percent: knows})
 	}
 	stats, n := r.world.Sim.Stats(), r.e.File.Topology.Agents
-	traffic := &event.Traffic{Done: done, Sent: stats.Sent, Dropped: stats.Dropped, Late: stats.Late,
-		ByLink: slices.Clone(t.links.until(done))}
+	traffic := &event.Traffic{Done: done, Sent: stats.Sent, Dropped: stats.Dropped, Late: stats.Late}
+	for _, c := range t.tally.Links() {
+		traffic.ByLink = append(traffic.ByLink, [3]uint64{c.Lost, c.Late, c.Sent})
+		traffic.BytesByLink = append(traffic.BytesByLink, c.Bytes)
+	}
 	for i := range n {
 		traffic.Bytes += r.world.Sim.BytesSent(i)
 	}

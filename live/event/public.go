@@ -57,7 +57,8 @@ type Agents struct {
 	Classes []string `json:"classes,omitempty"` // of the label's values; empty: numbers
 }
 
-// Graph is that of the first round. Links are left out above 2,000.
+// Graph is that of the first round, with the links that a round may have: of the first 64
+// graphs where they change. Links are left out above 2,000.
 type Graph struct {
 	Name  string   `json:"name"`
 	Links [][2]int `json:"links,omitempty"`

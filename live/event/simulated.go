@@ -24,7 +24,7 @@ type Knows struct {
 	Percent [][]int8 `json:"percent"`
 }
 
-// Traffic is what went over the links since the run began or was resumed.
+// Traffic is what went over the links since the run began.
 type Traffic struct {
 	Done    uint64 `json:"done"`
 	Bytes   uint64 `json:"bytes"` // by all agents, one count for each receiver
@@ -32,8 +32,10 @@ type Traffic struct {
 	Dropped uint64 `json:"dropped"`
 	Late    uint64 `json:"late"`
 	// ByLink has the links of the setup in their order: messages lost and late in either
-	// direction, and sent. Empty where they are not counted.
-	ByLink [][3]uint64 `json:"by_link,omitempty"`
+	// direction, and sent, since the run began or was resumed. Empty where they are not
+	// counted.
+	ByLink      [][3]uint64 `json:"by_link,omitempty"`
+	BytesByLink []uint64    `json:"bytes_by_link,omitempty"` // bytes sent, likewise
 }
 
 // Time says where time goes, in seconds since the run began or was resumed. Times of
