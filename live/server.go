@@ -1,6 +1,7 @@
 package live
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/subtle"
 	"embed"
@@ -31,6 +32,7 @@ const (
 	writeWithin = 10 * time.Second
 	patchEvery  = 250 * time.Millisecond
 	beatEvery   = 10 * time.Second
+	shutWithin  = 500 * time.Millisecond // its connections at the end
 )
 
 // policy allows nothing but what this server sends.
@@ -118,9 +120,13 @@ func (s *Server) Close() {
 	s.shut()
 }
 
-// shut ends the server at once.
+// shut ends the server at once, its answers whole but for those of viewers that do not
+// read.
 func (s *Server) shut() {
 	close(s.stop)
+	ctx, cancel := context.WithTimeout(context.Background(), shutWithin)
+	defer cancel()
+	_ = s.http.Shutdown(ctx) // what it does not wait for is closed
 	s.http.Close()
 	s.follows.Wait()
 }
