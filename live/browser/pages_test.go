@@ -140,6 +140,30 @@ func TestPlaybackEqualsLive(t *testing.T) {
 	r.clean()
 }
 
+// Links show what they have carried, lost and delivered late, and the table has the same
+// numbers.
+func TestLinks(t *testing.T) {
+	out := t.TempDir()
+	sotto(t, "run", "--out", out, "--set", "rounds=200", "--set", "faults.drop=.15", "--set",
+		"faults.delay=.1", "--set", "topology.graph=ring")
+	s := start(t, "live", only(t, out))
+	p := open(t, s.url)
+	p.until("lossy links", `document.querySelectorAll(".tie.used.lossy.late").length === 10`, 10*time.Second)
+	p.run(chromedp.Evaluate(`sections.get("graph").details.open = true`, nil))
+	p.until("the table of links",
+		`[...document.querySelectorAll("caption")].some(c => c.innerText === "Traffic by link")`,
+		5*time.Second)
+	const column = `[...[...document.querySelectorAll("caption")].at(-1).parentElement.rows].slice(1)` +
+		`.reduce((n, r) => n + Number(r.cells[%d].innerText.replaceAll(",", "")), 0)`
+	for k, key := range []string{"sent", "bytes", "dropped", "late"} {
+		got, want := value[float64](p, fmt.Sprintf(column, k+1)), value[float64](p, "now.traffic."+key)
+		if got != want || got == 0 {
+			t.Errorf("the links' %s add up to %v, all agents have %v", key, got, want)
+		}
+	}
+	p.look("live-links")
+}
+
 // apart shows where two texts differ first.
 func apart(a, b string) string {
 	at := 0

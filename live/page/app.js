@@ -191,7 +191,7 @@ function graph() {
     place(c, "graph");
     return { box, read, rows, details, caption: c.querySelector(".caption") };
   });
-  g.caption.textContent = (now.knows ? "Each agent's ring has a piece for every class, filled as far as its model knows it." : "Agents and their links.") + " Orange links lose messages, dashed ones deliver late.";
+  g.caption.textContent = (now.knows ? "Each agent's ring has a piece for every class, filled as far as its model knows it." : "Agents and their links.") + (links.length ? " The more bytes a link has carried, the wider it is. One that loses messages is orange, the stronger the more it loses; one that delivers late is dashed." : "");
   if (n > 300 || (links.length === 0 && n > 1)) {
     g.box.replaceChildren(el("p", { class: "quiet" }, `${plural(n, "agent")} on a ${s.graph.name} graph: too many to draw.`));
     return;
@@ -200,10 +200,13 @@ function graph() {
   const at = s.graph.at?.length === n ? s.graph.at.map(([x, y]) => [pad + x * (W - 2 * pad), pad + (1 - y) * (W * .82 - 2 * pad)])
     : [...Array(n).keys()].map((i) => [W / 2 + (W / 2 - pad) * Math.sin((2 * Math.PI * i) / n), (W * .82) / 2 - ((W * .82) / 2 - pad) * Math.cos((2 * Math.PI * i) / n)]);
   const svg = el("svg", { svg: true, viewBox: `0 0 ${W} ${W * .82}`, role: "group", "aria-label": `${s.graph.name} graph of ${plural(n, "agent")} and ${plural(links.length, "link")}` });
+  const busiest = Math.max(1, ...(now.traffic?.bytes_by_link || [0]));
   links.forEach(([i, j], k) => {
-    const [lost, late, sent] = now.traffic?.by_link?.[k] || [0, 0, 0], bad = sent ? lost / sent : 0;
-    const line = el("line", { svg: true, x1: at[i][0], y1: at[i][1], x2: at[j][0], y2: at[j][1], class: "tie" + (lost ? " lossy" : "") + (late ? " late" : ""), "stroke-width": (large ? .6 : 1.5 + 6 * Math.min(.6, bad)).toFixed(1) },
-      el("title", { svg: true }, `${agentName(i)} – ${agentName(j)}: ${sent ? `${sent} messages, ${lost} lost, ${late} late` : "a link"}`));
+    const c = carried(k), share = c.bytes / busiest;
+    const line = el("line", { svg: true, x1: at[i][0], y1: at[i][1], x2: at[j][0], y2: at[j][1], class: "tie" + (c.bytes ? " used" : "") + (c.lost ? " lossy" : "") + (c.late ? " late" : ""),
+      "stroke-width": (c.bytes ? (large ? .4 + share : 1 + 3 * share) : large ? .5 : 1).toFixed(2) },
+      el("title", { svg: true }, `${agentName(i)} – ${agentName(j)}: ${c.words}`));
+    if (c.lost) line.style.setProperty("--loss", Math.round(100 * Math.min(1, .4 + 2 * c.loss)) + "%");
     svg.append(line);
   });
   for (let i = 0; i < n; i++) svg.append(agent(i, at[i], R, now.knows?.percent?.[i], g));
@@ -212,6 +215,13 @@ function graph() {
   if (focus !== undefined) g.box.querySelector(`[data-agent="${focus}"]`)?.focus();
   if (now.traffic) g.read.textContent = `${now.traffic.sent.toLocaleString("en")} messages, ${bytes(now.traffic.bytes)}, ${now.traffic.dropped.toLocaleString("en")} lost, ${now.traffic.late.toLocaleString("en")} late`;
   if (g.details.open) knowsTable();
+}
+
+// carried is what link k has carried, in both directions.
+function carried(k) {
+  const [lost, late, sent] = now.traffic?.by_link?.[k] || [0, 0, 0], b = now.traffic?.bytes_by_link?.[k] || 0, loss = lost / Math.max(1, sent, lost);
+  const words = sent ? `${plural(sent, "message")}, ${bytes(b)}, ${lost.toLocaleString("en")} lost (${(100 * loss).toFixed(lost ? 1 : 0)} %), ${late.toLocaleString("en")} late` : lost ? `${lost} lost` : "a link";
+  return { sent, bytes: b, lost, late, loss, words };
 }
 
 function agent(i, [x, y], R, percent, g) {
@@ -238,11 +248,15 @@ function arc(r0, r1, a, b) {
 }
 
 function knowsTable() {
-  const g = sections.get("graph"), rows = now.knows?.percent;
+  const g = sections.get("graph"), rows = now.knows?.percent, links = now.head.setup.graph.links || [], all = [];
   if (!g?.details.open) return;
-  if (!rows) { g.rows.replaceChildren(el("p", { class: "quiet" }, "No accuracy by class here.")); return; }
-  g.rows.replaceChildren(el("table", {}, el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "agent"), ...rows[0].map((_, c) => el("th", { scope: "col" }, className(c) + " (%)")))),
-    el("tbody", {}, ...rows.map((r, i) => el("tr", {}, el("th", { scope: "row" }, agentName(i)), ...r.map((p) => el("td", {}, p < 0 ? "–" : String(p))))))));
+  const table = (caption, names, body) => el("table", {}, el("caption", {}, caption), el("thead", {}, el("tr", {}, ...names.map((t) => el("th", { scope: "col" }, t)))), el("tbody", {}, ...body));
+  if (rows) all.push(table("Accuracy by class", ["agent", ...rows[0].map((_, c) => className(c) + " (%)")], rows.map((r, i) => el("tr", {}, el("th", { scope: "row" }, agentName(i)), ...r.map((p) => el("td", {}, p < 0 ? "–" : String(p)))))));
+  if (now.traffic?.by_link?.length) all.push(table("Traffic by link" + (links.length > mostRows ? `, the first ${mostRows} of ${links.length}` : ""), ["link", "messages", "bytes", "lost", "late"], links.slice(0, mostRows).map(([i, j], k) => {
+    const c = carried(k);
+    return el("tr", {}, el("th", { scope: "row" }, `${agentName(i)} – ${agentName(j)}`), ...[c.sent, c.bytes, c.lost, c.late].map((x) => el("td", {}, x.toLocaleString("en"))));
+  })));
+  g.rows.replaceChildren(...(all.length ? all : [el("p", { class: "quiet" }, "No accuracy by class and no traffic by link here.")]));
 }
 
 // ---- a sweep, a search, a study
