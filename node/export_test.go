@@ -25,3 +25,6 @@ func Remark(frame []byte, key ed25519.PrivateKey, change func(f *Frame, m *mark.
 
 // MarkOf reads the mark of a frame.
 func MarkOf(frame []byte) mark.Mark { return mark.Read(frame[len(frame)-mark.Size:]) }
+
+// Stamp puts a time into a frame that has terms.
+var Stamp = stamp

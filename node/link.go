@@ -269,7 +269,7 @@ func (l *link) run(ctx context.Context, n *Node) {
 func (l *link) send(ctx context.Context, n *Node, p queued, hellos int) bool {
 	sending, cancel := context.WithTimeout(ctx, n.cfg.SendTimeout)
 	began := time.Now()
-	err := n.cfg.Transport.Send(sending, l.id, p.frame)
+	err := n.cfg.Transport.Send(sending, l.id, stamp(p.frame, began))
 	cancel()
 	if err == nil {
 		n.meter.answer.since(began)

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"time"
 
 	"sotto/agent"
 )
@@ -102,6 +103,7 @@ func (w *witness) met(l *link, f *Frame) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	terms := binary.LittleEndian.Uint64(f.Payload)
+	n.known[l.id].clock.take(terms, time.Now())
 	if terms&proceeds == n.cfg.terms()&proceeds {
 		return nil
 	}

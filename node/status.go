@@ -77,6 +77,9 @@ type PeerStatus struct {
 	// of its own ledger, when it has finished
 	Attestation *mark.Attestation `json:"claim,omitempty"`
 	Fault       string            `json:"fault,omitempty"` // the last one, until it is heard again
+	// ClockAhead is by how many seconds its clock is ahead of this machine's, negative:
+	// behind; 0: by no more than 5, or it is not known.
+	ClockAhead float64 `json:"clock_ahead,omitempty"`
 	Doubts
 }
 
@@ -183,6 +186,7 @@ func (n *Node) Status() Status {
 			Awaited:     awaited(n, l),
 			Attestation: l.attestation,
 			Fault:       l.fault,
+			ClockAhead:  n.known[l.id].clock.ahead.Seconds(),
 			Doubts:      n.known[l.id].doubts(),
 		})
 	}

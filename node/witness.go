@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"sotto/agent"
 	"sotto/node/mark"
@@ -27,6 +28,7 @@ type acquaintance struct {
 	backs   uint64 // how often it was rolled back
 	twice   bool   // two processes take part with its key
 	lied    bool   // one round had two contents
+	clock   skew
 }
 
 func (a *acquaintance) doubts() Doubts { return Doubts{a.backs, a.twice, a.lied} }
@@ -330,6 +332,7 @@ func (w *witness) hear(f *Frame) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if l := n.links[f.Sender]; l != nil {
+		n.known[f.Sender].clock.take(t.terms, time.Now())
 		l.word = true
 		n.agree(l, t.terms)
 	}

@@ -15,3 +15,6 @@ func InWords(s *node.Status, first, now time.Time) map[string]event.Member {
 	t.status(s, now)
 	return t.members
 }
+
+// OtherClocks is what a node says of its own clock by those of its neighbors.
+var OtherClocks = otherClocks

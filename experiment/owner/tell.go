@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -104,7 +105,7 @@ func (t *teller) status(s *node.Status, now time.Time) {
 	}
 	if now.Sub(t.looked) >= machineEvery {
 		t.looked = now
-		t.watchMachine(now)
+		t.watchMachine(s, now)
 	}
 }
 
@@ -175,6 +176,9 @@ func (t *teller) member(p *node.PeerStatus, s *node.Status, now time.Time) event
 	if p.Fault != "" {
 		m.Words += ": " + p.Fault
 	}
+	if p.ClockAhead != 0 {
+		m.Words += "; its clock is " + apart(p.ClockAhead) + " of this machine"
+	}
 	switch d := &p.Doubts; {
 	case d.TwoContents:
 		m.Words, m.Next = "has said two different things in one round", "stop, and speak with its owner"
@@ -184,6 +188,19 @@ func (t *teller) member(p *node.PeerStatus, s *node.Status, now time.Time) event
 		m.Words += fmt.Sprintf("; it was rolled back %d times", d.RolledBack)
 	}
 	return m
+}
+
+// apart says by how many seconds a clock is ahead of another.
+func apart(ahead float64) string {
+	d := time.Duration(math.Abs(ahead)) * time.Second
+	word := d.String()
+	if d > 48*time.Hour {
+		word = fmt.Sprintf("%.0f days", d.Hours()/24)
+	}
+	if ahead < 0 {
+		return word + " behind that"
+	}
+	return word + " ahead of that"
 }
 
 var stalled = regexp.MustCompile(`for \S+, more than [^:]+`)
@@ -213,7 +230,7 @@ func standing(s *node.Status) event.Standing {
 }
 
 // watchMachine looks at the disk and the clock of this machine.
-func (t *teller) watchMachine(now time.Time) {
+func (t *teller) watchMachine(s *node.Status, now time.Time) {
 	m := event.Machine{DiskFree: diskFree(t.dir) >> 20 << 20}
 	if m.DiskFree > 0 && m.DiskFree < littleSpace {
 		m.Warning = fmt.Sprintf("the disk of the state has %d MB left: a node without space stops",
@@ -225,10 +242,35 @@ func (t *teller) watchMachine(now time.Time) {
 		m.Warning = fmt.Sprintf("the clock of this machine was moved by %v since the node began: times "+
 			"here are not those of the others", jump.Round(time.Second))
 	}
+	if m.Warning == "" {
+		m.Warning = otherClocks(s)
+	}
 	if m != t.machine {
 		t.machine = m
 		t.to.Emit(&m)
 	}
+}
+
+// otherClocks says that all neighbors' clocks, of two or more, differ from this machine's
+// in the same direction; "": they do not.
+func otherClocks(s *node.Status) string {
+	ahead := 0
+	for i := range s.Peers {
+		switch c := s.Peers[i].ClockAhead; {
+		case c > 0:
+			ahead++
+		case c < 0:
+			ahead--
+		}
+	}
+	if len(s.Peers) < 2 || max(ahead, -ahead) < len(s.Peers) {
+		return ""
+	}
+	word := "behind"
+	if ahead < 0 {
+		word = "ahead of"
+	}
+	return "the clock of this machine is " + word + " those of all neighbors: set it"
 }
 
 // ended closes the stream.

@@ -146,6 +146,8 @@ func TestMembersInWords(t *testing.T) {
 			{Name: "west", State: node.Here},
 			{Name: "new", State: node.Unknown},
 			{Name: "old", State: node.Done},
+			{Name: "early", State: node.Here, ClockAhead: 75},
+			{Name: "slow", State: node.Here, ClockAhead: -3 * 24 * 3600},
 			{Name: "liar", State: node.Here, Doubts: node.Doubts{TwoContents: true}},
 		}}
 	said := owner.InWords(&s, now.Add(-5*time.Second), now)
@@ -156,11 +158,34 @@ func TestMembersInWords(t *testing.T) {
 		"west":  {"here", "takes part", ""},
 		"new":   {"unknown", "not heard since this process began", "roster"},
 		"old":   {"done", "has finished", ""},
+		"early": {"here", "takes part; its clock is 1m15s ahead of that of this machine", ""},
+		"slow":  {"here", "takes part; its clock is 3 days behind that of this machine", ""},
 		"liar":  {"here", "has said two different things in one round", "stop"},
 	} {
 		m := said[name]
 		if m.State != want[0] || m.Words != want[1] || !strings.Contains(m.Next, want[2]) {
 			t.Errorf("%s: %+v, want %q", name, m, want)
+		}
+	}
+}
+
+// A clock that differs from those of all neighbors is the one to be set; a single
+// neighbor, or neighbors that differ among each other, do not tell whose is wrong.
+func TestWhoseClockIsWrong(t *testing.T) {
+	for _, tc := range []struct {
+		ahead []float64
+		want  string
+	}{
+		{[]float64{60, 61}, "the clock of this machine is behind those of all neighbors: set it"},
+		{[]float64{-60, -60, -61}, "the clock of this machine is ahead of those of all neighbors: set it"},
+		{[]float64{60}, ""}, {[]float64{60, 0}, ""}, {[]float64{60, -60}, ""}, {[]float64{0, 0}, ""},
+	} {
+		var s node.Status
+		for _, a := range tc.ahead {
+			s.Peers = append(s.Peers, node.PeerStatus{ClockAhead: a})
+		}
+		if got := owner.OtherClocks(&s); got != tc.want {
+			t.Errorf("%v: %q, want %q", tc.ahead, got, tc.want)
 		}
 	}
 }
