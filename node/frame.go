@@ -60,8 +60,8 @@ const (
 //	bytes 60-63  CRC-32C of the bytes before
 //	then         the payload: of Messages, Offer, Reply and Token, messages in the form
 //	             of agent.AppendMessage; of Finished an Attestation or nothing; of
-//	             Hello, in version 2, terms and a time in 8 bytes; of Witness the same
-//	             and what testimony.append writes after them; of Change a roster's text; of Ask,
+//	             Hello, in version 2, terms and a time in 8 bytes; of Witness
+//	             what testimony.append writes; of Change a roster's text; of Ask,
 //	             Progress and Taken nothing
 //	then         in version 2, the sender's signed Mark
 //

@@ -10,6 +10,7 @@ import (
 	"sotto/agent"
 	"sotto/config"
 	"sotto/node/checkpoint"
+	"sotto/node/clock"
 )
 
 // A pairwise wake between nodes. Whose clock rings draws a neighbor and asks it; a
@@ -28,7 +29,7 @@ import (
 // neighbors ask for.
 type pairing struct {
 	n      *Node
-	bell   *clock
+	bell   *clock.Poisson
 	values int    // of each message that the algorithm sends; 0: none is known
 	undo   []byte // the algorithm's state before the meeting in progress
 	table  table
@@ -80,7 +81,7 @@ func (c *Config) checkPairs() error {
 func (t *table) leased() bool { return t.stepping || t.seat != nil || time.Now().Before(t.until) }
 
 func newPairing(n *Node) *pairing {
-	p := &pairing{n: n, bell: newClock(n.cfg.Interval), partners: map[agent.ID]*partner{},
+	p := &pairing{n: n, bell: clock.NewPoisson(n.cfg.Interval), partners: map[agent.ID]*partner{},
 		said: greetings{n: n, heard: map[agent.ID]agent.Message{}}}
 	for i := range n.links {
 		p.partners[i] = &partner{}
@@ -150,7 +151,7 @@ func (p *pairing) next(ctx context.Context) error {
 		m := *p.table.awaits
 		return p.conclude(ctx, m, &RoundReport{Round: m.number})
 	}
-	timer := time.NewTimer(p.bell.wait())
+	timer := time.NewTimer(p.bell.Wait())
 	defer timer.Stop()
 	for {
 		if came, err := p.attend(); came || err != nil {
@@ -161,7 +162,7 @@ func (p *pairing) next(ctx context.Context) error {
 			return ctx.Err()
 		case <-n.events:
 		case <-timer.C:
-			p.bell.rung()
+			p.bell.Rung()
 			return p.ask(ctx)
 		}
 	}
@@ -175,7 +176,7 @@ func (p *pairing) ask(ctx context.Context) error {
 	if len(row) == 0 {
 		return p.part(m, true)
 	}
-	m.with = row[p.bell.chance.Below(uint64(len(row)))].ID
+	m.with = row[p.bell.Chance.Below(uint64(len(row)))].ID
 	n.mu.Lock()
 	p.table.busy = !p.table.leased()
 	free := p.table.busy
@@ -225,7 +226,7 @@ func (p *pairing) consent(ctx context.Context, m meeting) error {
 // part ends a wake without a meeting.
 func (p *pairing) part(m meeting, busy bool) error {
 	n := p.n
-	report := RoundReport{Round: m.number, Woke: p.bell.next}
+	report := RoundReport{Round: m.number, Woke: p.bell.Next}
 	n.mu.Lock()
 	p.table.busy = false
 	if busy {
@@ -323,7 +324,7 @@ func (p *pairing) exchange(m meeting, inbox []agent.Message, report *RoundReport
 // offer steps, stores and sends this node's part of a meeting, and sees it through.
 func (p *pairing) offer(ctx context.Context, m meeting) error {
 	n := p.n
-	report := RoundReport{Round: m.number, Woke: p.bell.next}
+	report := RoundReport{Round: m.number, Woke: p.bell.Next}
 	message, err := p.propose(m, &report)
 	if err == nil {
 		n.check.Undo = slices.Clone(p.undo)

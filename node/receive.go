@@ -103,7 +103,7 @@ func (w *witness) met(l *link, f *Frame) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	terms := binary.LittleEndian.Uint64(f.Payload)
-	n.known[l.id].clock.take(terms, time.Now())
+	n.known[l.id].clock.Take(terms>>clockAt, time.Now())
 	if terms&proceeds == n.cfg.terms()&proceeds {
 		return nil
 	}

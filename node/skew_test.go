@@ -43,8 +43,8 @@ func TestClocksThatDiffer(t *testing.T) {
 						want = tc.want.Seconds()
 					}
 					if d := p.ClockAhead - want; d < -1 || d > 1 {
-						t.Errorf("off by %v: agent %d says that the clock of %s is %g s ahead, want %g", tc.ahead,
-							i, p.Name, p.ClockAhead, want)
+						t.Errorf("off by %v: to agent %d the clock of %s is %g s ahead, want %g",
+							tc.ahead, i, p.Name, p.ClockAhead, want)
 					}
 				}
 			}

@@ -77,8 +77,7 @@ type PeerStatus struct {
 	// of its own ledger, when it has finished
 	Attestation *mark.Attestation `json:"claim,omitempty"`
 	Fault       string            `json:"fault,omitempty"` // the last one, until it is heard again
-	// ClockAhead is by how many seconds its clock is ahead of this machine's, negative:
-	// behind; 0: by no more than 5, or it is not known.
+	// seconds by which its clock is ahead of this machine's; 0: at most 5, or not known
 	ClockAhead float64 `json:"clock_ahead,omitempty"`
 	Doubts
 }
@@ -186,7 +185,7 @@ func (n *Node) Status() Status {
 			Awaited:     awaited(n, l),
 			Attestation: l.attestation,
 			Fault:       l.fault,
-			ClockAhead:  n.known[l.id].clock.ahead.Seconds(),
+			ClockAhead:  n.known[l.id].clock.Ahead.Seconds(),
 			Doubts:      n.known[l.id].doubts(),
 		})
 	}

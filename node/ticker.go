@@ -2,23 +2,26 @@ package node
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
 	"sotto/agent"
+	"sotto/config"
 	"sotto/node/checkpoint"
+	"sotto/node/clock"
 )
 
 // ticker drives a node by its own clock: it steps when the clock rings, with the newest
 // message of every neighbor that was heard so far, and waits for nobody.
 type ticker struct {
 	mailing
-	bell *clock
+	bell *clock.Poisson
 }
 
 var _ pacer = (*ticker)(nil)
 
-func newTicker(n *Node) *ticker { return &ticker{mailing{n: n}, newClock(n.cfg.Interval)} }
+func newTicker(n *Node) *ticker { return &ticker{mailing{n: n}, clock.NewPoisson(n.cfg.Interval)} }
 
 func (p *ticker) start() error {
 	n, g := p.n, p.n.cfg.Graph
@@ -42,15 +45,15 @@ func (p *ticker) counts() (unit string, total uint64, known bool) {
 
 // next waits for the clock and completes one wake with whatever has arrived.
 func (p *ticker) next(ctx context.Context) error {
-	timer := time.NewTimer(p.bell.wait())
+	timer := time.NewTimer(p.bell.Wait())
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-timer.C:
 	}
-	p.bell.rung()
-	report := RoundReport{Round: p.n.check.Round, Woke: p.bell.next}
+	p.bell.Rung()
+	report := RoundReport{Round: p.n.check.Round, Woke: p.bell.Next}
 	p.hear(&report)
 	return p.wake(&report, func(uint64) sent { return *p.last() }, p.keep)
 }
@@ -140,4 +143,21 @@ func (p *ticker) expected(l *link, _ uint64) uint64 { return l.mail.now.round }
 
 func (p *ticker) judge(m *mailbox, round, present uint64) verdict {
 	return m.judge(round, present, false)
+}
+
+// maxInterval bounds the mean time between two wakes.
+const maxInterval = 24 * time.Hour
+
+// checkClock refuses intervals beside another pace, and what only rounds have.
+func (c *Config) checkClock() error {
+	switch {
+	case c.Interval < 0 || c.Interval > maxInterval:
+		return config.Bad("interval", c.Interval, fmt.Sprintf("0 to %v", maxInterval))
+	case c.Interval > 0 && (c.Wakes != nil || c.Missing != Wait):
+		return config.Bad("interval", c.Interval,
+			"0 with recorded wakes and with missing proceed: a node that wakes by its clock waits for nobody")
+	case c.BF16 && c.byWakes():
+		return config.Bad("bf16", c.BF16, "false, where agents wake by a clock or a list")
+	}
+	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sotto/agent"
+	"sotto/node/clock"
 	"sotto/node/mark"
 )
 
@@ -28,7 +29,7 @@ type acquaintance struct {
 	backs   uint64 // how often it was rolled back
 	twice   bool   // two processes take part with its key
 	lied    bool   // one round had two contents
-	clock   skew
+	clock   clock.Skew
 }
 
 func (a *acquaintance) doubts() Doubts { return Doubts{a.backs, a.twice, a.lied} }
@@ -332,7 +333,7 @@ func (w *witness) hear(f *Frame) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if l := n.links[f.Sender]; l != nil {
-		n.known[f.Sender].clock.take(t.terms, time.Now())
+		n.known[f.Sender].clock.Take(t.terms>>clockAt, time.Now())
 		l.word = true
 		n.agree(l, t.terms)
 	}

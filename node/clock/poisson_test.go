@@ -1,28 +1,30 @@
-package node
+package clock_test
 
 import (
 	"math"
 	"slices"
 	"testing"
 	"time"
+
+	"sotto/node/clock"
 )
 
 // The times between rings are exponential: Kolmogorov's distance of 2000 of them exceeds
 // 2.3/sqrt(n) with probability 5e-5.
 func TestClockIsPoisson(t *testing.T) {
 	const n = 2000
-	c := newClock(time.Hour)
+	c := clock.NewPoisson(time.Hour)
 	gaps := make([]float64, n)
 	for i := range gaps {
-		last := c.next
-		if w := c.wait(); w < 0 || w > time.Until(c.next)+time.Minute {
+		last := c.Next
+		if w := c.Wait(); w < 0 || w > time.Until(c.Next)+time.Minute {
 			t.Fatalf("a wait of %v", w)
 		}
-		if next := c.next; c.wait() > time.Until(next)+time.Minute || c.next != next {
+		if next := c.Next; c.Wait() > time.Until(next)+time.Minute || c.Next != next {
 			t.Fatal("a ring that has not come was drawn again")
 		}
-		c.rung()
-		gaps[i] = c.next.Sub(last).Hours()
+		c.Rung()
+		gaps[i] = c.Next.Sub(last).Hours()
 	}
 	slices.Sort(gaps)
 	for i, x := range gaps {
@@ -35,9 +37,9 @@ func TestClockIsPoisson(t *testing.T) {
 
 // A clock that fell behind rings at once and forgets what it missed.
 func TestClockHasNoBacklog(t *testing.T) {
-	c := newClock(time.Second)
-	c.next = time.Now().Add(-time.Hour)
-	if w := c.wait(); w != 0 || time.Since(c.next) > time.Minute {
-		t.Errorf("a wait of %v, next ring at %v", w, c.next)
+	c := clock.NewPoisson(time.Second)
+	c.Next = time.Now().Add(-time.Hour)
+	if w := c.Wait(); w != 0 || time.Since(c.Next) > time.Minute {
+		t.Errorf("a wait of %v, next ring at %v", w, c.Next)
 	}
 }
