@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -18,6 +19,7 @@ import (
 	"sotto/cmd/sotto/cli"
 	"sotto/cmd/sotto/watch"
 	"sotto/experiment/attack"
+	"sotto/experiment/run"
 	"sotto/privacy/audit"
 )
 
@@ -56,10 +58,9 @@ type auditFlags struct {
 	dataDir string
 	output  cli.Output
 	scale   string
-	page    string // file of the page; "": none
-	command string // the command line
+	kept    watch.Kept // Dir is where the audit's own is made, until target names it
 	live    cli.Live
-	told    *watch.Audit // nil: there is no page
+	told    *watch.Audit
 }
 
 func newAudit() *cobra.Command {
@@ -107,7 +108,8 @@ func (f *auditFlags) register(c *cobra.Command) {
 	fl.StringArrayVar(&f.set, "set", nil, "change one key of the run file, section.key=value (repeatable)")
 	f.output.Register(c)
 	f.live.Register(c)
-	c.Flags().StringVar(&f.page, "out", "", "file to write a page of what is found to; default: none")
+	fl.StringVar(&f.kept.Dir, "out", "audits",
+		"directory in which the audit's own is made, with a page, what was found and the events; \"\": none")
 	cli.DataDirFlag(c, &f.dataDir)
 }
 
@@ -137,15 +139,14 @@ func newAuditMode(m auditMode) *cobra.Command {
 			}
 			o := f.options
 			o.Observations = cmp.Or(o.Observations, m.observations)
-			var r *audit.Report
-			err = f.shown(cmd, t, []string{m.name}, func(ctx context.Context) error {
-				r, err = f.apply(ctx, m, t, o)
-				return err
-			})
-			if err != nil {
-				return err
+			one := func(ctx context.Context) ([]*audit.Report, error) {
+				r, err := f.apply(ctx, m, t, o)
+				if err != nil {
+					return nil, err
+				}
+				return []*audit.Report{r}, nil
 			}
-			return f.write(cmd.OutOrStdout(), r)
+			return f.shown(cmd, t, m.name, []string{m.name}, one)
 		},
 	}
 	if m.name == "ledger" {
@@ -183,15 +184,9 @@ func newAuditAll() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			var reports []*audit.Report
-			err = f.shown(cmd, t, f.modes(), func(ctx context.Context) error {
-				reports, err = f.all(ctx, t, cli.Notes(cmd))
-				return err
+			return f.shown(cmd, t, "all", f.modes(), func(ctx context.Context) ([]*audit.Report, error) {
+				return f.all(ctx, t, cli.Notes(cmd))
 			})
-			if len(reports) == 0 {
-				return err
-			}
-			return errors.Join(f.write(cmd.OutOrStdout(), reports...), err)
 		},
 	}
 	f.register(c)
@@ -200,12 +195,15 @@ func newAuditAll() *cobra.Command {
 }
 
 func (f *auditFlags) target(args []string) (*audit.Target, error) {
-	f.command = strings.Join(append([]string{"sotto"}, os.Args[1:]...), " ")
+	f.kept.Command = strings.Join(append([]string{"sotto"}, os.Args[1:]...), " ")
 	e, err := build(args, f.set, f.dataDir)
 	if err != nil {
 		return nil, err
 	}
 	f.of.Self = self()
+	if f.kept.Dir != "" {
+		f.kept.Dir = filepath.Join(f.kept.Dir, run.Name(e)+"-audit-")
+	}
 	return attack.Target(e, f.of)
 }
 
@@ -215,7 +213,9 @@ func (f *auditFlags) apply(ctx context.Context, m auditMode, t *audit.Target, o 
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	f.told.Begun(m.name, &o)
+	if err := f.told.Begun(m.name, &o); err != nil {
+		return nil, err
+	}
 	r, err := m.run(t, ctx, o)
 	f.told.Ended(m.name, r, err)
 	return r, err
@@ -259,27 +259,31 @@ func (f *auditFlags) modes() (names []string) {
 	return names
 }
 
-// shown runs an audit with its page, where --live asks for one.
-func (f *auditFlags) shown(cmd *cobra.Command, t *audit.Target, modes []string,
-	run func(context.Context) error) error {
-	return watch.ShowAudit(cmd, &f.live, t.Name, modes, func(ctx context.Context, told *watch.Audit) error {
-		f.told = told
-		return run(ctx)
-	})
+// shown runs an audit, of one mode or of all, tells how it goes, and prints what it has
+// found.
+func (f *auditFlags) shown(cmd *cobra.Command, t *audit.Target, of string, modes []string,
+	run func(context.Context) ([]*audit.Report, error)) error {
+	k := f.kept
+	if k.Of, k.Modes = t.Name, modes; k.Dir != "" {
+		k.Dir += of
+	}
+	reports, err := watch.ShowAudit(cmd, &f.live, k,
+		func(ctx context.Context, told *watch.Audit) ([]*audit.Report, error) {
+			f.told = told
+			return run(ctx)
+		})
+	if len(reports) == 0 {
+		return err
+	}
+	if k.Dir != "" {
+		fmt.Fprintf(cli.Notes(cmd), "written to %s\n", k.Dir)
+	}
+	return errors.Join(f.write(cmd.OutOrStdout(), reports...), err)
 }
 
 // write prints reports; its error is that of the first one that is violated.
 func (f *auditFlags) write(w io.Writer, reports ...*audit.Report) error {
 	var err error
-	if f.page != "" {
-		b, failed := attack.Page(f.command, reports)
-		if failed != nil {
-			return failed
-		}
-		if err := os.WriteFile(f.page, b, 0o644); err != nil {
-			return err
-		}
-	}
 	if f.output.JSON() {
 		if len(reports) == 1 {
 			err = json.NewEncoder(w).Encode(reports[0])

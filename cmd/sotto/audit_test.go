@@ -24,7 +24,7 @@ func TestAuditOfExamples(t *testing.T) {
 			if file.data && os.Getenv("SOTTO_DATA") == "" {
 				t.Skip("SOTTO_DATA not set: needs the data sets of the examples")
 			}
-			args := []string{"audit", "all", "--scale", "smoke", "--beta", "4e-6"}
+			args := []string{"audit", "all", "--scale", "smoke", "--beta", "4e-6", "--out", ""}
 			if file.path != "" {
 				args = append(args, "../../examples/"+file.path)
 			}

@@ -200,7 +200,7 @@ func TestSweep(t *testing.T) {
 
 // An audit shows its bounds on the way to the claim.
 func TestAudit(t *testing.T) {
-	s := start(t, "audit", "all", "--live", "--scale", "smoke")
+	s := start(t, "audit", "all", "--live", "--scale", "smoke", "--out", t.TempDir())
 	p := open(t, s.url)
 	p.until("a bound on the way", `document.querySelector(".bound .lane i")`, 60*time.Second)
 	p.until("the end", "now.head?.end && document.querySelectorAll('.bound').length >= 4", 100*time.Second)
@@ -422,10 +422,11 @@ func TestPagesThatStay(t *testing.T) {
 	sotto(t, append([]string{"report", "--out", filepath.Join(dir, "several.html")}, runs...)...)
 	sotto(t, "tune", "../../examples/tune.toml", "--out", filepath.Join(dir, "tunes"), "--set",
 		"tune.trials=3")
-	sotto(t, "audit", "step", "--observations", "100", "--out", filepath.Join(dir, "audit.html"))
+	sotto(t, "audit", "step", "--observations", "100", "--out", filepath.Join(dir, "audits"))
 	for name, path := range map[string]string{"page-run": filepath.Join(runs[0], "report.html"),
-		"page-runs": filepath.Join(dir, "several.html"), "page-audit": filepath.Join(dir, "audit.html"),
-		"page-tune": filepath.Join(only(t, filepath.Join(dir, "tunes")), "report.html")} {
+		"page-runs":  filepath.Join(dir, "several.html"),
+		"page-audit": filepath.Join(only(t, filepath.Join(dir, "audits")), "report.html"),
+		"page-tune":  filepath.Join(only(t, filepath.Join(dir, "tunes")), "report.html")} {
 		p := openFile(t, path)
 		if value[int](p, `document.scripts.length`) > 0 || !value[bool](p, `document.querySelector(".lead")`+
 			`.innerText.length > 20`) {

@@ -22,8 +22,10 @@ type Bar struct {
 	// Terminal: there is one, so that a bar is drawn.
 	Terminal bool
 
-	of   uint64
-	unit string
+	of    uint64
+	unit  string
+	audit bool   // it follows one
+	mode  string // of the audit, that is looked at
 }
 
 // NewBar shows progress on w.
@@ -36,13 +38,23 @@ func NewBar(w io.Writer) *Bar {
 func (p *Bar) Hear(e *event.Event) {
 	switch b := e.Body.(type) {
 	case *event.Begin:
-		p.of, p.unit = b.Of, b.Unit
+		p.of, p.unit, p.audit = b.Of, b.Unit, b.What == event.OfAudit
 	case *event.Evaluation:
 		if b.Done > 0 {
 			p.update(b.Done, p.of, b.Words)
 		}
 	case *event.Progress:
-		p.update(b.Done, b.Of, "")
+		if !p.audit {
+			p.update(b.Done, b.Of, "")
+		}
+	case *event.Bound: // a bar for each mode
+		if b.Mode != p.mode {
+			p.Close()
+			p.mode, p.bar = b.Mode, nil
+		}
+		if b.State == event.Running && b.Of > 0 {
+			p.update(uint64(b.Observations), uint64(b.Of), "")
+		}
 	}
 }
 
@@ -56,13 +68,17 @@ func (p *Bar) update(round, rounds uint64, evaluation string) {
 	if p.bar == nil {
 		p.bar = progressbar.NewOptions64(int64(rounds), progressbar.OptionSetWriter(p.w),
 			progressbar.OptionShowCount(),
-			progressbar.OptionSetPredictTime(true), progressbar.OptionSetDescription("training"),
+			progressbar.OptionSetPredictTime(true),
+			progressbar.OptionSetDescription(cmp.Or(p.mode, "training")),
 			progressbar.OptionFullWidth(),
 			progressbar.OptionClearOnFinish())
 	}
 	if evaluation != "" { // beside a sentence, no bar has room in 80 columns
 		p.bar.Clear()
 		fmt.Fprintf(p.w, "%s %d of %d  %s\n", cmp.Or(p.unit, "round"), round, rounds, evaluation)
+	}
+	if p.bar.GetMax64() != int64(rounds) {
+		p.bar.ChangeMax64(int64(rounds))
 	}
 	p.bar.Set64(int64(round))
 }

@@ -157,10 +157,12 @@ func (s *step) audit(ctx context.Context, to *event.Stream, e *experiment.Experi
 	if err != nil {
 		return err
 	}
-	told := NewAudit(to, "the attack", "sotto audit step", []string{"step"})
+	told := NewAudit(to, Kept{Of: "the attack", Command: "sotto audit step", Modes: []string{"step"}})
 	to.Emit(&event.Note{Text: s.say + " " + s.look})
 	o := audit.Options{Observations: 1000, Beta: .05}
-	told.Begun("step", &o)
+	if err := told.Begun("step", &o); err != nil {
+		return err
+	}
 	r, err := t.Step(ctx, o)
 	told.Ended("step", r, err)
 	told.Over(ctx, err)

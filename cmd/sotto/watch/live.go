@@ -14,10 +14,10 @@ func Live() *cobra.Command {
 	f := cli.Live{}
 	c := &cobra.Command{
 		Use:   "live DIR...",
-		Short: "Show on a page what runs, or ran before: runs, sweeps, searches, studies, nodes",
+		Short: "Show on a page what runs, or ran before: runs, sweeps, searches, studies, audits, nodes",
 		Long: cli.Unwrap(`\
 Show on a page what runs, or ran before, by the events.jsonl in its directory: of a run, a sweep, a search, \
-a study, or the state
+a study, an audit, or the state
 directory of a node. Several are shown beside each other. What has ended can be played back.
 
 The page is served on this machine alone, at an address with a token, and changes nothing. Ctrl-C ends it.`),
