@@ -76,7 +76,8 @@ type PeerStatus struct {
 	Awaited bool `json:"awaited,omitempty"`
 	// of its own ledger, when it has finished
 	Attestation *mark.Attestation `json:"claim,omitempty"`
-	Fault       string            `json:"fault,omitempty"` // the last one, until it is heard again
+	Ledger      *mark.Seen        `json:"ledger,omitempty"` // its head, in the newest mark
+	Fault       string            `json:"fault,omitempty"`  // the last one, until it is heard again
 	// seconds by which its clock is ahead of this machine's; 0: at most 5, or not known
 	ClockAhead float64 `json:"clock_ahead,omitempty"`
 	Doubts
@@ -184,6 +185,7 @@ func (n *Node) Status() Status {
 			Round:       l.round,
 			Awaited:     awaited(n, l),
 			Attestation: l.attestation,
+			Ledger:      n.known[l.id].last.Seen(),
 			Fault:       l.fault,
 			ClockAhead:  n.known[l.id].clock.Ahead.Seconds(),
 			Doubts:      n.known[l.id].doubts(),

@@ -118,7 +118,7 @@ func (t *teller) pause(now time.Time) time.Duration {
 }
 
 func sameButRound(a, b event.Member) bool {
-	a.Round = b.Round
+	a.Round, a.Ledger = b.Round, b.Ledger // they go together
 	return reflect.DeepEqual(a, b)
 }
 
@@ -146,6 +146,9 @@ func (t *teller) member(p *node.PeerStatus, s *node.Status, now time.Time) event
 	if c := p.Attestation; c != nil {
 		m.Claim = &event.Claim{Epsilon: jsonfloat.Float(c.Epsilon), Delta: c.Delta, Records: c.Head.Seq,
 			Head: c.Head.Hash}
+	}
+	if l := p.Ledger; l != nil {
+		m.Ledger = &event.Head{Records: l.Records, Head: l.Head}
 	}
 	since, waits := t.waits[p.Name]
 	waits = waits && now.Sub(since) >= awaitedFor

@@ -172,9 +172,16 @@ type Member struct {
 	Since time.Time `json:"since,omitzero"`
 	Round uint64    `json:"round"` // the latest that it has shown
 	// Words say what is known, Next what can be done.
-	Words string `json:"words"`
-	Next  string `json:"next,omitempty"`
-	Claim *Claim `json:"claim,omitempty"` // of its own ledger, once it has finished
+	Words  string `json:"words"`
+	Next   string `json:"next,omitempty"`
+	Ledger *Head  `json:"ledger,omitempty"` // of the member, the newest head that was seen
+	Claim  *Claim `json:"claim,omitempty"`  // of its own ledger, once it has finished
+}
+
+// Head is the number and the hash of a ledger's newest record.
+type Head struct {
+	Records uint64 `json:"records"`
+	Head    string `json:"head"`
 }
 
 // Claim is what a member says of its ledger, signed.

@@ -397,6 +397,7 @@ function memberList(members) {
     const words = { here: "takes part", gone: "no connection", late: "late", awaited: "waited for", done: "finished", unknown: "not heard yet" };
     return el("li", { class: "member" + (bad ? " alarm" : "") }, el("h3", {}, el("span", { class: "state", "data-state": m.state }, el("span", { class: "dot", "aria-hidden": "true" }), words[m.state] ?? m.state), m.name, el("span", { class: "word" }, `${now.head.begin.unit} ${m.round}`)),
       sentence ? el("p", {}, sentence) : null, m.next ? el("p", { class: "next" }, "What to do: " + m.next) : null,
+      m.ledger && !m.claim ? el("p", { class: "next" }, `Its ledger, as seen: ${plural(m.ledger.records, "record")}, head ${m.ledger.head.slice(0, 12)}`) : null,
       m.claim ? el("p", { class: "next" }, `Its ledger: ${plural(m.claim.records, "record")}, epsilon ${number(m.claim.epsilon)}, head ${String(m.claim.head || "").slice(0, 12)}`) : null);
   }));
 }

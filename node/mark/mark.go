@@ -50,6 +50,20 @@ type Book struct {
 	Total   uint64 // charges over all runs
 }
 
+// Seen is the head of a member's ledger that the member has shown, signed.
+type Seen struct {
+	Records uint64 `json:"records"`
+	Head    string `json:"head"` // its hash, in hexadecimal digits
+}
+
+// Seen is what the book shows of the ledger; nil where it shows none.
+func (b *Book) Seen() *Seen {
+	if b.Head == (ledger.Head{}) {
+		return nil
+	}
+	return &Seen{b.Head.Seq, b.Head.String()}
+}
+
 // ErrMark says that bytes are not a mark of the member that it is said to be.
 var ErrMark = errors.New("node: malformed mark")
 
