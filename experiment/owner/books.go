@@ -174,25 +174,36 @@ func digestSecret(path string) ([]byte, error) {
 	return b, ledger.OS{}.SyncDir(filepath.Dir(path))
 }
 
-// spending is what the data have cost, at most every ten seconds anew: it is asked for
-// often and takes the ledger's lock.
+// costs is what the data have cost, as last computed, when, and how long that took.
+type costs struct {
+	spent *node.Spent
+	at    time.Time
+	took  time.Duration
+}
+
+// spending is what the data have cost. It is asked for often and takes the ledger's lock:
+// where records were added since, it is computed anew each second, or more seldom where
+// that would take more than two percent of the time. Records says of how many records the
+// figure is.
 func (p *process) spending() *node.Spent {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.spent != nil && time.Since(p.asked) < 10*time.Second {
-		return p.spent
+	last, now, head := &p.costs, time.Now(), p.ledger.Head().Seq
+	if last.spent != nil &&
+		(last.spent.Records == head || now.Sub(last.at) < max(time.Second, 50*last.took)) {
+		return last.spent
 	}
-	p.asked = time.Now()
 	c, err := p.ledger.Spent()
+	last.at, last.took = now, time.Since(now)
 	if err != nil {
-		return p.spent
+		return last.spent
 	}
 	g := p.ledger.Genesis()
-	p.spent = &node.Spent{
+	last.spent = &node.Spent{
 		Epsilon:  c.Epsilon.Upper,
 		Delta:    c.Delta,
 		Lifetime: p.tight.lifetime(g.Budget.Epsilon),
-		Records:  p.ledger.Head().Seq,
+		Records:  head,
 	}
-	return p.spent
+	return last.spent
 }

@@ -54,8 +54,7 @@ type process struct {
 	mu    sync.Mutex
 	heads headBook
 	seen  memory
-	spent *node.Spent
-	asked time.Time
+	costs costs
 }
 
 // Run opens state, ledger and network, and runs the node to its end or until ctx is done.

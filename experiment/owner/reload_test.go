@@ -4,6 +4,7 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"testing"
+	"time"
 
 	"sotto/node/roster"
 	"sotto/privacy/account"
@@ -88,5 +89,38 @@ func TestBackupNames(t *testing.T) {
 		if got := inBackup(name); got != want {
 			t.Errorf("%q in a backup: %t, want %t", name, got, want)
 		}
+	}
+}
+
+// What a node says of its ledger is of all its records, but for those of a moment: it was
+// up to ten seconds old, and beside "at most" too small.
+func TestSpendingFollowsTheLedger(t *testing.T) {
+	_, key, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ev, err := account.Gaussian(4, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := ledger.Create(t.TempDir(), ledger.Genesis{Adjacency: account.ZeroOut, Unit: account.Record(),
+		Budget: account.Budget{Epsilon: 3, Delta: 1e-5}, MinRecords: 1000},
+		ledger.Options{Key: key, FS: ledger.OS{AllowVolatile: true}, Accountant: "gdp"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	p := &process{Daemon: &Daemon{Membership: &Membership{Owner: new(Owner)}}, ledger: l}
+	before := p.spending()
+	for range 3 {
+		if _, err := l.Charge(ev); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.costs.at = p.costs.at.Add(-max(1100*time.Millisecond, 51*p.costs.took)) // later
+	after := p.spending()
+	spent, err := l.Spent()
+	if err != nil || after.Records != before.Records+3 || after.Epsilon != spent.Epsilon.Upper {
+		t.Errorf("%+v, before three charges %+v; the ledger says %+v, %v", after, before, spent.Epsilon, err)
 	}
 }

@@ -117,7 +117,7 @@ func (p *process) report(n *node.Node) (done func(error), err error) {
 		}
 		all.Wait()
 		p.mu.Lock()
-		p.asked = time.Time{} // what is written last is exact
+		p.costs.at = time.Time{} // what is written last is exact
 		p.mu.Unlock()
 		s := n.Status()
 		if s.Ended = time.Now(); err != nil && !errors.Is(err, context.Canceled) {

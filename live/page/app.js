@@ -166,7 +166,7 @@ function odometer(spent, budget, b, s) {
   if (p) bar.to.style.left = (100 * p) / max + "%";
   const at = b.delta ? ` at delta ${b.delta.toExponential(0).replace("e-", "e−")}` : "";
   const left = budget - spent > budget / 200 ? `${number(budget - spent)} left` : "all of it is spent";
-  f.under.textContent = (p && !now.head.end ? `${number(p)} at the end` : left) + at + (b.unit ? `, for one ${b.unit}` : "");
+  f.under.textContent = (p && !now.head.end ? `${number(p)} at the end` : left) + at + (b.unit ? `, for one ${b.unit}` : "") + (b.after ? `, after ${plural(b.after, "record")} of the ledger` : "");
 }
 
 const splitParts = [["gradients", "Gradients"], ["noise", "Noise and charges"], ["mixing", "Mixing and messages"], ["evaluation", "Evaluation"], ["rest", "Accounting, files"]];
@@ -334,16 +334,18 @@ function steps(lo, hi) {
 
 // scatter draws a line for each setting, named at its end: runs that differ in their budget alone belong together.
 function scatter(all, measure, percent) {
-  const box = section("scatter", () => { const x = el("div", { class: "scatter" }), c = card("Accuracy against epsilon", "A point is a finished run; a line joins those that differ in their budget alone. The upper left is best: much learned, little spent.", x); c.classList.add("wide"); place(c, "scatter"); return x; });
+  const box = section("scatter", () => { const x = el("div", { class: "scatter" }), c = card("Accuracy against epsilon", "A point is a finished run; a line joins those that differ in their budget alone. The upper left is best: much learned, little spent.", x); c.classList.add("wide"); place(c, "scatter"); new ResizeObserver(() => { if (x.drawn !== x.clientWidth) { dirty.add("cells"); plan(); } }).observe(x); return x; });
+  box.drawn = box.clientWidth;
   const W = Math.max(300, box.clientWidth || 560), H = 320, L = 46, B = 40, R = W > 480 ? 130 : 16, axes = now.grid?.axes || [], scale = percent ? 100 : 1;
   const eps = all.map((c) => c.figures.epsilon), log = Math.min(...eps) > 0 && Math.max(...eps) >= 5 * Math.min(...eps), fx = (e) => (log ? Math.log10(e) : e);
   const wide = (a) => { const lo = Math.min(...a), hi = Math.max(...a), pad = (hi - lo) * .06 || Math.abs(hi) * .1 || 1; return [lo - pad, hi + pad]; };
   const [x0, x1] = wide(eps.map(fx)), [y0, y1] = wide(all.map((c) => c.figures[measure] * scale));
-  const px = (e) => L + ((W - L - R) * (fx(e) - x0)) / (x1 - x0), py = (y) => H - B - ((H - B - 12) * (y * scale - y0)) / (y1 - y0);
+  const px = (e) => L + ((W - L - R) * (fx(e) - x0)) / (x1 - x0), py = (y) => H - B - ((H - B - 24) * (y * scale - y0)) / (y1 - y0);
   const svg = el("svg", { svg: true, viewBox: `0 0 ${W} ${H}`, role: "group", "aria-label": `${measure} against epsilon, ${plural(all.length, "run")}` });
   const distinct = [...new Set(eps.map((e) => Number(e.toPrecision(2))))].sort((a, b) => a - b);
   for (const e of distinct.length <= 7 ? distinct : log ? [.1, .3, 1, 3, 10, 30, 100].filter((e) => fx(e) >= x0 && fx(e) <= x1) : steps(x0, x1)) svg.append(el("text", { svg: true, class: "tick", x: px(e), y: H - B + 18, "text-anchor": "middle" }, number(e)));
   for (const y of steps(y0, y1)) svg.append(el("line", { svg: true, class: "axis", x1: L, x2: W - R, y1: py(y / scale), y2: py(y / scale) }), el("text", { svg: true, class: "tick", x: L - 8, y: py(y / scale) + 4, "text-anchor": "end" }, String(y)));
+  svg.append(el("text", { svg: true, class: "tick", x: 4, y: 10 }, `${measure}${percent ? " (%)" : ""}, from ${number(y0 / scale, percent)} to ${number(y1 / scale, percent)}`));
   svg.append(el("text", { svg: true, class: "tick", x: (L + W - R) / 2, y: H - 4, "text-anchor": "middle" }, "epsilon, at most" + (log ? " (logarithmic)" : "")));
   const groups = new Map(), budget = axes.findIndex((a) => a.endsWith("epsilon") || a.endsWith("noise_multiplier"));
   for (const c of all) {
@@ -376,18 +378,19 @@ function federation() {
   const here = members.filter((m) => ["here", "done"].includes(m.state)).length;
   f.value.replaceChildren(String(here), el("small", {}, `of ${members.length} neighbors`));
   f.under.textContent = alarm.length ? "waits for " + alarm.map((m) => m.name).join(", ") : "all take part";
-  if (s?.ledger?.lifetime) odometer(s.ledger.epsilon, s.ledger.lifetime, { delta: s.ledger.delta, unit: now.head.setup?.budget?.unit }, null);
+  if (s?.ledger?.lifetime) odometer(s.ledger.epsilon, s.ledger.lifetime, { delta: s.ledger.delta, unit: now.head.setup?.budget?.unit, after: s.ledger.records }, null);
   const r = figure("round", now.head.begin.unit === "wake" ? "Wakes" : "Rounds");
   r.value.replaceChildren(now.head.done.toLocaleString("en"), el("small", {}, now.head.of ? `of ${now.head.of.toLocaleString("en")}` : ""));
-  r.under.textContent = now.head.left > 0 ? `about ${duration(now.head.left)} left` : s?.words ?? "";
-  const own = section("own", () => { const x = el("div", {}); place(card("This member", "What this owner's node does, and what its machine has.", x), "own"); return x; });
-  if (s) own.replaceChildren(el("dl", { class: "facts" }, ...facts([["member", s.member], ["state", s.words], ["next", s.next], ["ledger", s.ledger.records ? `${plural(s.ledger.records, "record")}, epsilon at most ${number(s.ledger.epsilon)} of ${number(s.ledger.lifetime)}` : null],
+  if (alarm.length && !now.head.end) by("left").textContent = "· waits for " + alarm.map((m) => m.name).join(", ");
+  r.under.textContent = alarm.length && !now.head.end ? "it goes on when they are back" : now.head.left > 0 ? `about ${duration(now.head.left)} left` : s?.words ?? "";
+  const own = section("own", () => { const x = el("div", {}), c = card("This member", "What this owner's node does, and what its machine has.", x); c.classList.add("wide"); place(c, "own"); return x; });
+  if (s) own.replaceChildren(el("dl", { class: "facts pairs" }, ...facts([["member", s.member], ["state", s.words], ["next", s.next], ["ledger", s.ledger.records ? `${plural(s.ledger.records, "record")}, epsilon at most ${number(s.ledger.epsilon)} of ${number(s.ledger.lifetime)}` : null],
     ["frames", `${s.missing} missing, ${s.refused} refused, ${s.skipped} rounds skipped`], ["members change", s.members.after ? `after round ${s.members.after}` : null], ["disk", now.machine?.disk_free ? bytes(now.machine.disk_free) + " free" : null],
     ["last word", clock(now.head.last)]])), now.machine?.warning ? el("p", { class: "notice" }, now.machine.warning) : "", ...(now.own?.facts?.length ? [el("h3", {}, "On your own records"), el("p", { class: "quiet" }, "These figures depend on your records. They are kept on this machine and sent to nobody."), el("dl", { class: "facts" }, ...facts(now.own.facts.map((x) => [x.name, x.value])))] : []));
   memberList(members);
 }
 
-const facts = (rows) => rows.filter(([, v]) => v !== null && v !== undefined && v !== "").flatMap(([k, v]) => [el("dt", {}, k), el("dd", {}, v)]);
+const facts = (rows) => rows.filter(([, v]) => v !== null && v !== undefined && v !== "").map(([k, v]) => el("div", {}, el("dt", {}, k), el("dd", {}, v)));
 
 function memberList(members) {
   const list = section("members", () => { const x = el("ul", { class: "members" }); const c = card("Neighbors", "What this node knows of the others: what they have sent, and since when.", x); c.classList.add("wide"); place(c, "members"); return x; });
