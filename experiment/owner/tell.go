@@ -303,6 +303,14 @@ func sayOwn(p *process, r *Result) error {
 		own.Facts = append(own.Facts, event.Fact{Name: r.Metric + " alone, without noise",
 			Value: fmt.Sprintf("%.4f", float64(*r.Alone))})
 	}
+	if r.Scores != nil && r.Scores.Personal != nil && r.Scores.Personal.Scores != nil {
+		mine := r.Scores.Personal.Scores
+		name := mine.Headline()
+		if x := mine.Together.Figures[name].Value; x != nil {
+			own.Facts = append(own.Facts, event.Fact{Name: name + " of the owner's own model",
+				Value: fmt.Sprintf("%.4f", *x)})
+		}
+	}
 	own.Facts = append(own.Facts, event.Fact{Name: "epsilon over all runs on these data",
 		Value: rundir.FormatFine(r.Epsilon)})
 	s.Emit(own)

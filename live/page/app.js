@@ -115,7 +115,7 @@ function notes(h) {
   const all = [];
   const sim = h.setup?.noise === "simulated";
   if (h.end && h.end.state !== "done") all.push(el("p", { class: "notice bad" }, `${h.end.state === "failed" ? "It failed" : "It was interrupted"}: ${h.end.text || ""}`));
-  if (h.end?.page && h.end.state === "done") all.push(el("p", { class: "notice" }, "All figures of the finished run, with its privacy statement: ", el("a", { href: "staying" + location.search }, "the page that stays"), "."));
+  if (h.end?.page && h.end.state === "done") all.push(el("p", { class: "notice" }, { run: "All figures of the finished run, with its privacy statement: ", audit: "What was found, in full: " }[h.begin.what] ?? "All of it, in one file: ", el("a", { href: "staying" + location.search }, "the page that stays"), "."));
   if (sim) all.push(el("p", { class: "quiet" }, "Noise is simulated: its streams come from the seed, so this run protects nobody. Epsilon is what the same run with secret noise would cost."));
   for (const t of h.notes || []) all.push(el("p", { class: "notice" }, t));
   for (const f of h.end?.facts || []) all.push(el("p", { class: "quiet" }, `${f.name}: `, el("code", {}, f.value)));
@@ -377,7 +377,8 @@ function federation() {
   const f = figure("members", "Members heard");
   const here = members.filter((m) => ["here", "done"].includes(m.state)).length;
   f.value.replaceChildren(String(here), el("small", {}, `of ${members.length} neighbors`));
-  f.under.textContent = alarm.length ? "waits for " + alarm.map((m) => m.name).join(", ") : "all take part";
+  const ended = members.length > 0 && members.every((m) => m.state === "done");
+  f.under.textContent = alarm.length ? "waits for " + alarm.map((m) => m.name).join(", ") : ended ? "all have finished" : "all take part";
   if (s?.ledger?.lifetime) odometer(s.ledger.epsilon, s.ledger.lifetime, { delta: s.ledger.delta, unit: now.head.setup?.budget?.unit, after: s.ledger.records }, null);
   const r = figure("round", now.head.begin.unit === "wake" ? "Wakes" : "Rounds");
   r.value.replaceChildren(now.head.done.toLocaleString("en"), el("small", {}, now.head.of ? `of ${now.head.of.toLocaleString("en")}` : ""));
@@ -396,7 +397,7 @@ function memberList(members) {
   const list = section("members", () => { const x = el("ul", { class: "members" }); const c = card("Neighbors", "What this node knows of the others: what they have sent, and since when.", x); c.classList.add("wide"); place(c, "members"); return x; });
   list.replaceChildren(...members.map((m) => {
     const bad = ["gone", "late", "awaited"].includes(m.state) && !now.head.end, age = (Date.now() - new Date(m.since)) / 1000;
-    const sentence = bad ? `${m.name} is late by ${duration(age)}, since ${clock(m.since)}: ${m.words}` : m.state === "here" && m.words === "takes part" ? "" : m.words;
+    const sentence = bad ? `${m.name} is late by ${duration(age)}, since ${clock(m.since)}: ${m.words}` : ["takes part", "has finished"].includes(m.words) ? "" : m.words;
     const words = { here: "takes part", gone: "no connection", late: "late", awaited: "waited for", done: "finished", unknown: "not heard yet" };
     return el("li", { class: "member" + (bad ? " alarm" : "") }, el("h3", {}, el("span", { class: "state", "data-state": m.state }, el("span", { class: "dot", "aria-hidden": "true" }), words[m.state] ?? m.state), m.name, el("span", { class: "word" }, `${now.head.begin.unit} ${m.round}`)),
       sentence ? el("p", {}, sentence) : null, m.next ? el("p", { class: "next" }, "What to do: " + m.next) : null,
