@@ -107,6 +107,15 @@ func Node(engine, dir string) ([]byte, error) {
 		p.Facts = append(p.Facts, own.headlines()...)
 		p.Sections = slices.Insert(p.Sections, 0, own.section())
 	}
+	raw, err := os.ReadFile(filepath.Join(dir, rundir.ShapesFile))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	shapes, _, err := shaped(dir, raw)
+	if err != nil {
+		return nil, err
+	}
+	p.Sections = append(p.Sections, shapes...)
 	p.Sections = append(p.Sections, Section{Title: "Files", Listings: []Listing{{Text: fmt.Sprintf(
 		"sotto ledger verify %[1]s\nsotto account statement %[1]s --out statement.html\n"+use, dir)}}})
 	var b bytes.Buffer

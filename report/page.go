@@ -50,7 +50,7 @@ func buildReport(engine string, runs []*run) (Page, []plot.Drawing, error) {
 			return p, nil, err
 		}
 		p.Sections, all = append(p.Sections, sections...), drawings
-		if sections, drawings, err = runs[0].shaped(); err != nil {
+		if sections, drawings, err = shaped(runs[0].Dir, runs[0].Shapes); err != nil {
 			return p, nil, err
 		}
 		p.Sections, all = append(p.Sections, sections...), append(all, drawings...)

@@ -35,14 +35,15 @@ const aboutShapes = "What each variable adds to the output: the log-odds of the 
 	"shape. Importance is the standard deviation of what a variable adds over the records, by the noisy " +
 	"counts."
 
-// shaped is the section of a run whose model has shapes.
-func (r *run) shaped() ([]Section, []plot.Drawing, error) {
-	if r.Shapes == nil {
+// shaped is the section of a run or a node whose model has shapes: raw is the shapes.json
+// of its directory, nil where there is none.
+func shaped(dir string, raw []byte) ([]Section, []plot.Drawing, error) {
+	if raw == nil {
 		return nil, nil, nil
 	}
 	var all []shapeOf
-	if err := json.Unmarshal(r.Shapes, &all); err != nil {
-		return nil, nil, &config.Error{File: filepath.Join(r.Dir, rundir.ShapesFile), Found: err.Error(),
+	if err := json.Unmarshal(raw, &all); err != nil {
+		return nil, nil, &config.Error{File: filepath.Join(dir, rundir.ShapesFile), Found: err.Error(),
 			Allowed: "the shapes of a run"}
 	}
 	slices.SortStableFunc(all, func(a, b shapeOf) int { return cmp.Compare(b.Importance, a.Importance) })

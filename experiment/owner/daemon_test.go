@@ -27,7 +27,10 @@ import (
 )
 
 // team makes the files of three members, who all have signed, and says which are whose.
-func team(t *testing.T) [3]owner.Files {
+func team(t *testing.T) [3]owner.Files { return teamOf(t, ownerRun) }
+
+// teamOf is team with a run file of its own.
+func teamOf(t *testing.T, text string) [3]owner.Files {
 	t.Helper()
 	check := func(err error) {
 		t.Helper()
@@ -37,7 +40,7 @@ func team(t *testing.T) [3]owner.Files {
 	}
 	dir := t.TempDir()
 	at := func(format string, args ...any) string { return filepath.Join(dir, fmt.Sprintf(format, args...)) }
-	check(os.WriteFile(at("run.toml"), []byte(ownerRun), 0o600))
+	check(os.WriteFile(at("run.toml"), []byte(text), 0o600))
 	f, b, err := experiment.ReadBytes(at("run.toml"))
 	check(err)
 	r, err := roster.New("run.toml", b, f.Topology.Agents,
@@ -65,7 +68,7 @@ func team(t *testing.T) [3]owner.Files {
 		others := append(append([]string{}, peers[:i]...), peers[i+1:]...)
 		check(os.WriteFile(members[i].Policy, fmt.Appendf(nil, `version = 1
 ledger = "ledger%d"
-algorithms = ["dsgd"]
+algorithms = ["dsgd", "boosting"]
 peers = [%s]
 minimum_batch = 5
 [[dataset]]

@@ -53,7 +53,7 @@ func (p *process) finish(n *node.Node) (*Result, error) {
 	if err := p.writeStatement(); err != nil {
 		return nil, err
 	}
-	if err := writeAnswers(p, n); err != nil {
+	if err := errors.Join(writeAnswers(p, n), writeShapes(p, n)); err != nil {
 		return nil, err
 	}
 	r, err := p.figures(n.Params(), tokens)
@@ -90,6 +90,20 @@ func writeAnswers(p *process, n *node.Node) error {
 		return err
 	}
 	return p.write(rundir.AnswersFile, b)
+}
+
+// writeShapes leaves what an additive model has learned, with what this node knows of the
+// noise.
+func writeShapes(p *process, n *node.Node) error {
+	all := experiment.ShapesOf(p.e, n.Params(), p.bare)
+	if all == nil {
+		return nil
+	}
+	b, err := rundir.Indent(all)
+	if err != nil {
+		return err
+	}
+	return p.write(rundir.ShapesFile, b)
 }
 
 // writeStatement writes the signed statement, once.

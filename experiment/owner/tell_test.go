@@ -22,11 +22,11 @@ import (
 	"sotto/node/wire"
 )
 
-// told runs three owners and returns what the first one's public stream has come to: the
-// last event of each kind, of each member, without times, keys and places.
-func told(t *testing.T, members [3]owner.Files) map[string]any {
+// trained has members train to the end, and returns where their state directories are, by
+// name.
+func trained(t *testing.T, members [3]owner.Files) (states string) {
 	t.Helper()
-	states := t.TempDir()
+	states = t.TempDir()
 	var net *wire.Memory
 	var daemons [3]owner.Daemon
 	for i := range members {
@@ -52,6 +52,14 @@ func told(t *testing.T, members [3]owner.Files) map[string]any {
 		})
 	}
 	all.Wait()
+	return states
+}
+
+// told runs three owners and returns what the first one's public stream has come to: the
+// last event of each kind, of each member, without times, keys and places.
+func told(t *testing.T, members [3]owner.Files) map[string]any {
+	t.Helper()
+	states := trained(t, members)
 	read := func(name string) []*event.Event {
 		path := filepath.Join(states, "m0", name)
 		b, err := os.ReadFile(path)

@@ -169,9 +169,13 @@ func (m *card) shapes() error {
 	if err := json.Unmarshal(raw, &all); err != nil {
 		return &config.Error{File: path, Found: err.Error(), Allowed: "the shapes of a run"}
 	}
-	m.WriteString("\n## What it has learned\n\nWhat each variable adds to the output, of the mean of all " +
-		"agents' models; ± is one standard deviation of what the noise alone can do.\n\n" +
-		"| variable | importance | adds |\n|---|---|---|\n")
+	of := "the mean of all agents' models"
+	if rundir.IsNode(m.dir) {
+		of = "this member's model"
+	}
+	fmt.Fprintf(m, "\n## What it has learned\n\nWhat each variable adds to the output, of %s; ± is one "+
+		"standard deviation of what the noise alone can do.\n\n"+
+		"| variable | importance | adds |\n|---|---|---|\n", of)
 	for _, s := range all {
 		var adds []string
 		for _, p := range s.Points {
