@@ -18,8 +18,8 @@ import (
 // is more than ten standard deviations of the noise: by chance it fails never.
 func TestNodesLeaveShapes(t *testing.T) {
 	text := strings.NewReplacer(`name = "logistic"`, `name = "additive"`, `name = "dsgd"`,
-		`name = "boosting"`, "step_size = 2.0\n", "", "batch_size = 20\n", "", "rounds = 6\n", "", `"ring"`, `"complete"`,
-		"target_epsilon = 2.0", "target_epsilon = 5.0").Replace(ownerRun)
+		`name = "boosting"`, "step_size = 2.0\n", "", "batch_size = 20\n", "", "rounds = 6\n", "",
+		`"ring"`, `"complete"`, "target_epsilon = 2.0", "target_epsilon = 5.0").Replace(ownerRun)
 	states := trained(t, teamOf(t, text))
 	var first []experiment.Shape
 	for _, name := range []string{"m0", "m1", "m2"} {
