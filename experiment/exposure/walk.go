@@ -13,14 +13,16 @@ import (
 )
 
 // Of larger graphs whose agents are not known to be alike, so many observers and, of
-// each, its neighbors and others are looked at.
-const fewWalkers, someObservers, someObserved = 12, 2, 6
+// each, its neighbors and others are looked at for the mean; up to mostWalkers the worst
+// is that of all pairs.
+const fewWalkers, someObservers, someObserved, mostWalkers = 12, 2, 6, 64
 
 // walkSurvey is what is looked at of a walk.
 type walkSurvey struct {
 	*rundir.WalkFigures
 	pairs [][2]int    // of an agent and an observer
 	times [][]float64 // by observer: how many agents each pair stands for
+	whole bool        // the worst is that of all pairs
 }
 
 // Walk looks at a walk w on graph g. local is epsilon of all contributions of an
@@ -46,6 +48,9 @@ func Walk(g *topology.Graph, w *network.WalkMixture, delta float64,
 		upper[k] = math.Min(upper[k], local.Upper)
 	}
 	s.fill(upper)
+	if err := s.worst(w, local.Upper); err != nil {
+		return nil, err
+	}
 	if !g.Symmetric() { // the closed form is for symmetric matrices
 		return s.WalkFigures, nil
 	}
@@ -77,6 +82,9 @@ func (s *walkSurvey) examine(g *topology.Graph) {
 	default:
 		s.Examined = fmt.Sprintf("%d observers with %d agents each, neighbors first", someObservers,
 			someObserved)
+		if s.whole = n <= mostWalkers; s.whole {
+			s.Examined = "all for the worst; the mean is of " + s.Examined
+		}
 		for _, v := range spaced(n, someObservers) {
 			var agents []int
 			for _, nb := range g.In(agent.ID(v)) {
@@ -92,6 +100,27 @@ func (s *walkSurvey) examine(g *topology.Graph) {
 			s.observe(v, agents)
 		}
 	}
+}
+
+// worst replaces the worst of the pairs that were looked at by that of all, where the
+// graph is small enough.
+func (s *walkSurvey) worst(w *network.WalkMixture, most float64) error {
+	if !s.whole {
+		return nil
+	}
+	var pairs [][2]int
+	for v := range w.Agents {
+		for u := range w.Agents {
+			if u != v {
+				pairs = append(pairs, [2]int{u, v})
+			}
+		}
+	}
+	k, epsilon, err := w.Worst(pairs, s.Delta)
+	if err == nil {
+		s.Epsilon, s.Agent, s.Observer = jsonfloat.Float(math.Min(epsilon, most)), pairs[k][0], pairs[k][1]
+	}
+	return err
 }
 
 // bits is log2 of a power of two.
