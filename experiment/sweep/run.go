@@ -122,7 +122,11 @@ func (s *Sweep) Run(ctx context.Context, opt Options) (*Result, error) {
 	if err != nil && ctx.Err() != nil {
 		err = &stopped{ctx.Err(), w.done, w.of}
 	}
-	if err := w.ended(err); err != nil {
+	page := ""
+	if err == nil {
+		page, err = w.page()
+	}
+	if err := w.ended(page, err); err != nil {
 		return nil, err
 	}
 	rows, err := w.table.Close()

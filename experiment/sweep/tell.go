@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"sotto/experiment/rundir"
 	"sotto/internal/jsonfloat"
 	"sotto/live/event"
+	"sotto/report"
 )
 
 // mostGrid is the number of cells up to which a stream lists their values beforehand.
@@ -80,9 +82,25 @@ func (w *sweeping) progress(left time.Duration) {
 		Left: math.Round(left.Seconds())})
 }
 
-// ended closes the stream.
-func (w *sweeping) ended(err error) error {
-	end := &event.End{State: event.Done, Dir: filepath.ToSlash(w.dir)}
+// mostPaged is of how many runs a sweep makes its page by itself.
+const mostPaged = 200
+
+// page makes the page of all runs in the sweep's directory, and returns its name there;
+// "" where the runs are elsewhere, not kept, or too many for one.
+func (w *sweeping) page() (string, error) {
+	if w.opt.Dir != "" || w.opt.Discard || w.opt.Shards > 1 || w.of > mostPaged {
+		return "", nil
+	}
+	b, _, err := report.Read(experiment.EngineVersion, []string{w.dir})
+	if err != nil {
+		return "", err
+	}
+	return rundir.ReportFile, os.WriteFile(filepath.Join(w.dir, rundir.ReportFile), b, 0o644)
+}
+
+// ended closes the stream. page is the name of the page that stays.
+func (w *sweeping) ended(page string, err error) error {
+	end := &event.End{State: event.Done, Dir: filepath.ToSlash(w.dir), Page: page}
 	var stop *stopped
 	switch {
 	case errors.As(err, &stop):
