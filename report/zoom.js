@@ -130,7 +130,9 @@ function zoomable(box) {
     if (e.button !== 0 || !at.in) return;
     from = at;
     svg.setPointerCapture(e.pointerId);
+    box.focus({preventScroll: true});
   });
+  svg.addEventListener("mousedown", (e) => e.preventDefault()); // a drag takes no text along
   svg.addEventListener("pointermove", (e) => {
     const p = from && part(e);
     chosen.setAttribute("d", p ? `M${p.x},${p.y}h${p.w}v${p.h}h${-p.w}Z` : "");
