@@ -38,7 +38,7 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // stayingScript is the digest of report/zoom.js, the only script of a page that stays.
-const stayingScript = "sha256-weBN7I3jHTfCheok/g3cedCiId8fN30qO3TsJTonaJg="
+const stayingScript = "sha256-GiwFgUxv5LsAvgKO/4E1bwjauQe54Aqcat346vXtjGs="
 
 // stayingPolicy is that of a page that stays: its styles and drawings are inside it, and
 // the one script that it may run.

@@ -129,3 +129,25 @@ func TestOneColourASetting(t *testing.T) {
 		t.Errorf("one family: %q", got)
 	}
 }
+
+// Agents whose epsilon differs in a last digit have one row, wherever that digit rounds.
+func TestNoRowForALastDigit(t *testing.T) {
+	runs := []*rundir.Run{small(t, 1, "seed = 1\n", .5, 3.9949), small(t, 2, "seed = 2\n", .6, 3.9949)}
+	for _, r := range runs {
+		for k, epsilon := range []float64{3.9951, 3.9999, 4.0000, 5} {
+			line := r.Summary.Privacy[0]
+			line.Agent, line.Epsilon = k+1, rundir.NewBounds(0, epsilon)
+			r.Summary.Privacy = append(r.Summary.Privacy, line)
+		}
+	}
+	page, _, err := report.Make("3", runs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]int{"<td>0-3</td>": 2, "<td>4.0000</td>": 2,
+		"<td>4</td><td>5.0000</td>": 2, "<td>3.99": 0} {
+		if n := strings.Count(string(page), text); n != want {
+			t.Errorf("%s is there %d times, want %d", text, n, want)
+		}
+	}
+}

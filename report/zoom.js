@@ -10,7 +10,7 @@ function zoomable(box) {
   const logs = data.dataset.log.split(" "), scales = {x: 1, y: +data.dataset.scale};
   const axes = {x: range("x", 0), y: range("y", 1)};
   const ticks = {x: svg.querySelector(".ticks.x"), y: svg.querySelector(".ticks.y")};
-  const names = {x: svg.dataset.x, y: svg.dataset.y};
+  const names = ["x", "y"].map((name) => svg.dataset[name].split(/[,(]/)[0].trim());
   const before = {x: [...ticks.x.children], y: [...ticks.y.children]};
   const points = [...svg.querySelectorAll(".at")].map((e) => ({e, ...place(e)}));
   const labels = [...svg.querySelectorAll(".label")].map((e) => ({e, ...place(e),
@@ -51,7 +51,7 @@ function zoomable(box) {
     chosen.setAttribute("d", "");
     const shown = {x: axis("x", view.x / W, (view.x + w) / W, zoomed),
       y: axis("y", 1 - (view.y + h) / H, 1 - view.y / H, zoomed)};
-    said.textContent = zoomed ? `${names.x} ${shown.x}; ${names.y} ${shown.y}` : "Drag to zoom";
+    said.textContent = zoomed ? `${names[0]} ${shown.x}; ${names[1]} ${shown.y}` : "Drag to zoom";
     for (const p of points) {
       const x = (p.x - view.x) * W / w, y = (p.y - view.y) * H / h;
       p.e.style.display = x < -1e-6 || x > W + 1e-6 || y < -1e-6 || y > H + 1e-6 ? "none" : "";
@@ -60,7 +60,8 @@ function zoomable(box) {
     let free = 2; // names follow the curves' ends, one below the other
     const at = labels.map((l) => ({l, y: zoomed ? (ends(l.line) - view.y) * H / h : l.y}))
       .sort((a, b) => a.y - b.y);
-    at.forEach((n, k) => {
+    at.forEach((n, k) => { // those whose curve ends elsewhere are pale
+      n.l.e.style.opacity = n.y < -1e-6 || n.y > H + 1e-6 ? .5 : "";
       if (zoomed) n.y = Math.max(free, Math.min(n.y, H - 2 - 13.5 * (at.length - 1 - k)));
       free = n.y + 13.5;
       n.l.e.setAttribute("transform", `translate(${left + n.l.x} ${top + n.y})`);

@@ -87,7 +87,7 @@ func (p *tab) zooms(what string) {
 	changed("a tall drag", true, true)
 	p.run(chromedp.DoubleClick(".drawn", chromedp.ByQuery))
 	back("a double click")
-	p.run(chromedp.Focus(".drawn", chromedp.ByQuery), chromedp.KeyEvent("+"), chromedp.KeyEvent("+"), chromedp.KeyEvent("+"))
+	p.run(chromedp.Focus(".drawn", chromedp.ByQuery), chromedp.KeyEvent("+"), chromedp.KeyEvent("+"))
 	changed("+", true, true)
 	at := value[string](p, `document.querySelector(".drawn .data").getAttribute("viewBox")`)
 	p.run(chromedp.KeyEvent(kb.ArrowRight))

@@ -163,16 +163,17 @@ func (o *onPage) data() {
 		scaled = 100
 	}
 	fmt.Fprintf(o, `<svg class="data" x="%[1]g" y="%[2]g" width="%[3]g" height="%[4]g" `+
-		`viewBox="0 0 %[3]g %[4]g" preserveAspectRatio="none" overflow="hidden" data-x="%s %s" data-y="%s %s" data-log="%v %v" `+
-		`data-scale="%d">`, o.left, dataTop, o.x.length, dataHeight, number(o.x.low), number(o.x.high),
-		number(o.y.low), number(o.y.high), o.LogX, o.LogY, scaled)
+		`viewBox="0 0 %[3]g %[4]g" preserveAspectRatio="none" overflow="hidden" data-x="%s %s" `+
+		`data-y="%s %s" data-log="%v %v" data-scale="%d">`, o.left, dataTop, o.x.length, dataHeight,
+		number(o.x.low), number(o.x.high), number(o.y.low), number(o.y.high), o.LogX, o.LogY, scaled)
 	for i, c := range o.Curves {
 		mid, band := o.lines(c)
 		if len(mid) == 0 {
 			continue
 		}
 		if p := o.pen(i); band != nil && !o.Markers {
-			fmt.Fprintf(o, `<path class="band" d="%sZ" style="fill:%s"/>`, o.path(len(band), band.XY), p.css())
+			outline := o.path(len(band), band.XY)
+			fmt.Fprintf(o, `<path class="band" d="%sZ" style="fill:%s"/>`, outline, p.css())
 		}
 	}
 	for i, c := range o.Curves {
