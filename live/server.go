@@ -39,9 +39,13 @@ const (
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
 	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// stayingPolicy is that of a page that stays: its styles and drawings are inside it.
-const stayingPolicy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; " +
-	"form-action 'none'; frame-ancestors 'none'"
+// stayingScript is the digest of report/zoom.js, the only script of a page that stays.
+const stayingScript = "sha256-GiwFgUxv5LsAvgKO/4E1bwjauQe54Aqcat346vXtjGs="
+
+// stayingPolicy is that of a page that stays: its styles and drawings are inside it, and
+// the one script that it may run.
+const stayingPolicy = "default-src 'none'; script-src '" + stayingScript + "'; " +
+	"style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // Options say how a page is served.
 type Options struct {

@@ -94,7 +94,7 @@ var measures = []measure{
 // curve is one run's mean over agents with its range; of several runs the mean of these
 // means, with a standard deviation on either side.
 func (s *group) curve(m measure) plot.Curve {
-	c := plot.Curve{Name: s.label}
+	c := plot.Curve{Name: s.label, Style: s.style}
 	if s.runs[0].asked != nil && m.name != "consensus" { // there is nothing that learns
 		return c
 	}
@@ -150,7 +150,7 @@ func learning(groups []*group) []plot.Drawing {
 	band = overRuns(groups, band)
 	var out []plot.Drawing
 	for _, m := range measures {
-		var curves []plot.Curve // empty ones too, so that a setting has its colour in every plot
+		var curves []plot.Curve // empty ones too, so that a setting is in the same part of every plot
 		for _, s := range groups {
 			curves = append(curves, s.curve(m))
 		}
@@ -261,6 +261,7 @@ func against(groups []*group, f plot.Figure, x func(*group) float64,
 	apart func(key string) bool) []plot.Drawing {
 	values := map[string]bool{}
 	at := map[string]int{}
+	var of [][]*group // by curve
 	for _, s := range groups {
 		acc := s.finals()
 		if v := x(s); len(acc) > 0 && !math.IsNaN(v) && !math.IsInf(v, 0) && (v > 0 || !f.LogX) {
@@ -271,8 +272,9 @@ func against(groups []*group, f plot.Figure, x func(*group) float64,
 			}
 			if _, ok := at[name]; !ok {
 				at[name] = len(f.Curves)
-				f.Curves = append(f.Curves, plot.Curve{Name: name})
+				f.Curves, of = append(f.Curves, plot.Curve{Name: name}), append(of, nil)
 			}
+			of[at[name]] = append(of[at[name]], s)
 			mean, sd := meanSD(acc)
 			c := &f.Curves[at[name]]
 			c.Points = append(c.Points, plot.Point{X: v, Y: mean, Low: mean - sd, High: mean + sd})
@@ -281,7 +283,8 @@ func against(groups []*group, f plot.Figure, x func(*group) float64,
 	if len(values) < 2 {
 		return nil
 	}
-	for _, c := range f.Curves {
+	for k, c := range f.Curves {
+		f.Curves[k].Style = common(of[k], k)
 		slices.SortStableFunc(c.Points, func(a, b plot.Point) int { return cmp.Compare(a.X, b.X) })
 	}
 	var out []plot.Drawing
@@ -316,9 +319,7 @@ func accuracyAgainstEpsilon(groups []*group) []plot.Drawing {
 		LogX:    true,
 		Caption: overRuns(groups, overSeeds),
 	}
-	figs := against(groups, f, (*group).epsilon, func(k string) bool {
-		return strings.HasPrefix(k, "privacy.") || strings.HasPrefix(k, "algorithm.step")
-	})
+	figs := against(groups, f, (*group).epsilon, ofBudget)
 	for i, d := range figs {
 		g := d.(plot.Figure)
 		low, high := math.Inf(1), math.Inf(-1)
@@ -329,7 +330,7 @@ func accuracyAgainstEpsilon(groups []*group) []plot.Drawing {
 			if mean, _ := meanSD(s.finals()); math.IsInf(s.epsilon(), 1) && len(s.finals()) > 0 &&
 				len(g.Curves) < 2*mostCurves {
 				g.Caption = overRuns(groups, overSeeds) + " Dashed: without privacy."
-				g.Curves = append(g.Curves, plot.Curve{Name: s.label, Dashed: true,
+				g.Curves = append(g.Curves, plot.Curve{Name: s.label, Style: s.style, Dashed: true,
 					Points: []plot.Point{{X: low, Y: mean, Low: mean, High: mean},
 						{X: high, Y: mean, Low: mean, High: mean}}})
 			}

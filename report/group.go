@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"sotto/report/plot"
 )
 
 // foldKey is the key of the fold of cross-validation: mean and deviation of a setting are
@@ -33,6 +35,7 @@ type group struct {
 	keys  map[string]string // the configuration without seed and fold
 	named []string          // keys that the label is made of
 	runs  []*run
+	style plot.Style // in every plot of the page
 }
 
 // groupRuns puts runs into settings, ordered by what they vary; of runs with the same
@@ -85,6 +88,7 @@ func groupRuns(runs []*run) (groups []*group, repeated int) {
 				compareValues(a.keys[foldKey], b.keys[foldKey]))
 		})
 	}
+	setStyles(groups)
 	return groups, repeated
 }
 

@@ -53,7 +53,8 @@ func (s *Section) Draw(drawings ...plot.Drawing) error {
 	return nil
 }
 
-// WriteHTML writes p as one page without scripts or external resources.
+// WriteHTML writes p as one page that needs no network. Where it has figures of curves it
+// holds one script, which shows parts of their axes; it can be read without.
 func WriteHTML(w io.Writer, p Page) error { return page.Execute(w, p) }
 
 //go:embed page.gohtml
@@ -63,6 +64,19 @@ var pageTemplate string
 var answersTemplate string
 
 var page = template.Must(template.Must(template.New("page").Parse(pageTemplate)).Parse(answersTemplate))
+
+//go:embed zoom.js
+var zoom string
+
+// Script is what the page has of scripts: that of figures, or nothing.
+func (p Page) Script() template.HTML {
+	for _, s := range p.Sections {
+		if slices.ContainsFunc(s.Pictures, func(p plot.Picture) bool { return p.Zooms }) {
+			return template.HTML("<script>" + zoom + "</script>")
+		}
+	}
+	return ""
+}
 
 // HasGrids says that the page has tables of figures.
 func (p Page) HasGrids() bool {

@@ -179,10 +179,10 @@ func personalDrawings(groups []*group) ([]plot.Drawing, error) {
 		}
 		q = r.quality()
 		if p := bins(s.pool(func(r *run) []float64 { return r.byAgent(q.metric) })); len(p) > 0 {
-			values = append(values, plot.Curve{Name: s.label, Points: p})
+			values = append(values, plot.Curve{Name: s.label, Style: s.style, Points: p})
 		}
 		if p := bins(s.pool(func(r *run) []float64 { return s.gains(r, groups) })); len(p) > 0 {
-			gains = append(gains, plot.Curve{Name: s.label, Points: p})
+			gains = append(gains, plot.Curve{Name: s.label, Style: s.style, Points: p})
 		}
 		if gain := s.gains(r, groups); gain != nil && plot.Drawable(r.Graph) == nil {
 			g, err := gainGraph(numbered("gain", k, len(groups)), s, r, gain)

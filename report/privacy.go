@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -72,25 +73,23 @@ func withoutConstants(t *plot.Table) string {
 
 // distinctLines joins agents whose epsilon is the same, with the range of their noise
 // multipliers and sampling rates. Agents stay apart where those differ when each is asked
-// for.
+// for; else an epsilon within half a percent of another is the same.
 func distinctLines(all []rundir.PrivacyLine, each bool) []privacyRow {
 	var rows []privacyRow
-	at := map[string]int{}
 	for _, p := range all {
 		row := privacyRow{PrivacyLine: p}
 		lower, upper := row.bounds()
-		key := fmt.Sprint(upper, lower, p.Delta, p.Adjacency, p.Unit, p.Accountant, p.Charges, p.Group)
+		row.key = fmt.Sprint(p.Delta, p.Adjacency, p.Unit, p.Accountant, p.Charges, p.Group)
+		row.about = p.Epsilon
 		if each {
-			key += fmt.Sprint(p.Noise, p.SampleRate)
-		} else { // no row of its own for another last digit
-			key = fmt.Sprintf("%.2f %.2f %v %s %s %s %d %s", float64(p.Epsilon.Upper),
-				float64(p.Epsilon.Lower),
-				p.Delta, p.Adjacency, p.Unit, p.Accountant, p.Charges, p.Group)
+			row.key += fmt.Sprint(upper, lower, p.Noise, p.SampleRate)
 		}
-		k, ok := at[key]
-		if !ok {
-			k, at[key] = len(rows), len(rows)
-			rows = append(rows, row)
+		k := slices.IndexFunc(rows, func(r privacyRow) bool {
+			return r.key == row.key && near(float64(r.about.Upper), float64(p.Epsilon.Upper)) &&
+				near(float64(r.about.Lower), float64(p.Epsilon.Lower))
+		})
+		if k < 0 {
+			k, rows = len(rows), append(rows, row)
 		}
 		r := &rows[k]
 		r.Epsilon.Upper, r.Epsilon.Lower = max(r.Epsilon.Upper, p.Epsilon.Upper),
@@ -101,9 +100,14 @@ func distinctLines(all []rundir.PrivacyLine, each bool) []privacyRow {
 	return rows
 }
 
+// near says that two epsilons differ by no more than a reader minds.
+func near(a, b float64) bool { return a == b || math.Abs(a-b) <= .005*math.Abs(a) }
+
 // privacyRow is a line of the privacy table and what its agents do not have in common.
 type privacyRow struct {
 	rundir.PrivacyLine
+	key         string        // what agents of one row have in common
+	about       rundir.Bounds // epsilon of the first
 	members     []int
 	noise, rate []float64
 }

@@ -1,6 +1,6 @@
 // Package report makes pages and plots of finished runs, from their files alone: it
-// trains nothing and reads no data. A page is one HTML file that needs no network and no
-// script.
+// trains nothing and reads no data. A page is one HTML file that needs no network; its
+// only script lets figures show parts of their axes.
 package report
 
 import (

@@ -44,7 +44,8 @@ type Picture struct {
 	SVG     template.HTML
 	Caption string
 	Numbers Table
-	More    int // rows of values that the page leaves out
+	More    int  // rows of values that the page leaves out
+	Zooms   bool // the page's script can show a part of its axes
 }
 
 // mostNumbers is how many rows of values a page has below a drawing.
@@ -54,6 +55,7 @@ const mostNumbers = 200
 func NewPicture(d Drawing) (Picture, error) {
 	svg, err := Inline(d)
 	p := Picture{SVG: svg, Caption: d.About(), Numbers: filled(d.table())}
+	_, p.Zooms = d.(Figure)
 	if p.More = max(0, len(p.Numbers.Rows)-mostNumbers); p.More > 0 {
 		p.Numbers.Rows = p.Numbers.Rows[:mostNumbers]
 	}

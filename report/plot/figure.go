@@ -23,7 +23,8 @@ type Curve struct {
 	Dashed bool // a line to compare with
 	// Like names the curve that this one is compared with: it has the same colour and no
 	// line in the legend.
-	Like string
+	Like  string
+	Style Style
 }
 
 // Figure is one plot. Points that are not finite are left out.
@@ -79,34 +80,6 @@ func (f Figure) foot() vg.Length {
 	return legendHeight*vg.Length(n) + .25*vg.Centimeter
 }
 
-// style numbers the colour and dashes of curve i: those that are like another have its
-// number.
-func (f Figure) style(i int) int {
-	if name := f.Curves[i].Like; name != "" {
-		i = slices.IndexFunc(f.Curves, func(c Curve) bool { return c.Name == name })
-	}
-	n := 0
-	for _, c := range f.Curves[:max(i, 0)] {
-		if c.Like == "" {
-			n++
-		}
-	}
-	return n
-}
-
-// stroke is the line of curve i: colours first, then dashes.
-func (f Figure) stroke(i int) draw.LineStyle {
-	dashes := [][]vg.Length{nil, {vg.Points(6), vg.Points(3)}, {vg.Points(2), vg.Points(2)}}
-	dashed := f.Curves[i].Dashed
-	i = f.style(i)
-	s := draw.LineStyle{Color: palette[i%len(palette)], Width: vg.Points(1.6),
-		Dashes: dashes[i/len(palette)%len(dashes)]}
-	if dashed {
-		s.Dashes, s.Width = []vg.Length{vg.Points(4), vg.Points(4)}, vg.Points(1.2)
-	}
-	return s
-}
-
 // built makes the plot, and finds its place on the canvas.
 func (f Figure) built(dc draw.Canvas) (*plot.Plot, draw.Canvas, error) {
 	p := plot.New()
@@ -141,24 +114,17 @@ func (f Figure) paint(dc draw.Canvas) error {
 	for k, i := range shown {
 		y := dc.Min.Y + foot - legendHeight*(vg.Length(k)+.5)
 		x := dc.Min.X + 1.2*vg.Centimeter
-		dc.StrokeLine2(f.stroke(i), x, y, x+1*vg.Centimeter, y)
+		dc.StrokeLine2(f.pen(i).stroke(), x, y, x+1*vg.Centimeter, y)
 		if f.Markers && !f.Curves[i].Dashed {
-			dc.DrawGlyph(glyph(f.style(i)), vg.Point{X: x + .5*vg.Centimeter, Y: y})
+			dc.DrawGlyph(f.pen(i).glyph(), vg.Point{X: x + .5*vg.Centimeter, Y: y})
 		}
 		dc.FillText(style, vg.Point{X: x + 1.2*vg.Centimeter, Y: y}, f.Curves[i].Name)
 	}
 	return nil
 }
 
-// glyph marks the points of curve i; shapes differ so that colour is not needed.
-func glyph(i int) draw.GlyphStyle {
-	shapes := []draw.GlyphDrawer{draw.CircleGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{},
-		draw.CrossGlyph{}, draw.PlusGlyph{}, draw.RingGlyph{}, draw.PyramidGlyph{}}
-	return draw.GlyphStyle{Color: palette[i%len(palette)], Radius: vg.Points(3), Shape: shapes[i%len(shapes)]}
-}
-
 func (f Figure) addCurve(p *plot.Plot, i int) error {
-	c, style := f.Curves[i], f.style(i)
+	c, pen := f.Curves[i], f.pen(i)
 	mid, band := f.lines(c)
 	if len(mid) == 0 {
 		return nil
@@ -168,18 +134,18 @@ func (f Figure) addCurve(p *plot.Plot, i int) error {
 		if err != nil {
 			return err
 		}
-		poly.Color, poly.LineStyle.Width = faint(palette[style%len(palette)]), 0
+		poly.Color, poly.LineStyle.Width = faint(pen.color()), 0
 		p.Add(poly)
 	}
 	line, err := plotter.NewLine(mid)
 	if err != nil {
 		return err
 	}
-	line.LineStyle = f.stroke(i)
+	line.LineStyle = pen.stroke()
 	p.Add(line)
 	if !f.Markers || c.Dashed {
 		if len(mid) == 1 { // a line of one point would not be seen
-			return addMarks(p, mid, style)
+			return addMarks(p, mid, pen)
 		}
 		return nil
 	}
@@ -192,19 +158,19 @@ func (f Figure) addCurve(p *plot.Plot, i int) error {
 			if err != nil {
 				return err
 			}
-			bar.Color, bar.Width = palette[style%len(palette)], vg.Points(.9)
+			bar.Color, bar.Width = pen.color(), vg.Points(.9)
 			p.Add(bar)
 		}
 	}
-	return addMarks(p, mid, style)
+	return addMarks(p, mid, pen)
 }
 
-func addMarks(p *plot.Plot, at plotter.XYs, i int) error {
+func addMarks(p *plot.Plot, at plotter.XYs, by pen) error {
 	marks, err := plotter.NewScatter(at)
 	if err != nil {
 		return err
 	}
-	marks.GlyphStyle = glyph(i)
+	marks.GlyphStyle = by.glyph()
 	p.Add(marks)
 	return nil
 }
