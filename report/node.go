@@ -7,13 +7,16 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"sotto/config"
 	"sotto/experiment/rundir"
+	"sotto/privacy/account"
 	"sotto/report/plot"
 )
 
@@ -118,9 +121,49 @@ func Node(engine, dir string) ([]byte, error) {
 	p.Sections = append(p.Sections, shapes...)
 	p.Sections = append(p.Sections, Section{Title: "Files", Listings: []Listing{{Text: fmt.Sprintf(
 		"sotto ledger verify %[1]s\nsotto account statement %[1]s --out statement.html\n"+use, dir)}}})
+	p.Lead, p.Figures = leadOfNode(n, own, s)
 	var b bytes.Buffer
 	err = WriteHTML(&b, p)
 	return b.Bytes(), err
+}
+
+// leadOfNode is what came of a node's run in a sentence, and the figures that matter; own
+// is nil where the owner has none.
+func leadOfNode(n *rundir.Node, own *ownFigures, s *account.Statement) (text string, figures []Figure) {
+	text = fmt.Sprintf("%s and %s have finished %d steps.", n.Member,
+		count(len(n.Members)-1, "other member"), n.Steps)
+	if own != nil && own.Scores != nil && own.Scores.Together != nil {
+		name, together := own.headline(), own.Scores.Together
+		if x := together.Figures[name].Value; x != nil {
+			figures = append(figures, Figure{Name: strings.ToUpper(name[:1]) + name[1:] +
+				" of the shared model", Value: fmt.Sprintf("%.4g", *x),
+				Under: fmt.Sprintf("on %d own test records", own.Tests)})
+			text += fmt.Sprintf(" The shared model has %s %s on the owner's own test records.", name,
+				figureText(together.Figures[name]))
+			if p := own.Scores.Personal; p != nil && p.Scores != nil {
+				text += fmt.Sprintf(" The owner's own model has %s.",
+					figureText(p.Scores.Together.Figures[name]))
+			}
+		}
+	}
+	g, ok := rundir.GuaranteeOf(s)
+	if !ok {
+		return text, figures
+	}
+	upper := float64(g.Epsilon.Upper)
+	text += fmt.Sprintf(" All runs on these data cost any one %s at most epsilon %s at delta %g.", g.Unit,
+		rundir.FormatEpsilon(upper), g.Delta)
+	return text, append(figures, Figure{Name: "Epsilon, at most",
+		Value: fmt.Sprintf("%.2f", math.Ceil(100*upper-1e-9)/100),
+		Under: fmt.Sprintf("for one %s, at delta %g, over all runs on these data", g.Unit, g.Delta)})
+}
+
+// headline names the figure that is looked at first.
+func (o *ownFigures) headline() string {
+	if len(o.Scores.Classes) > 0 {
+		return "accuracy"
+	}
+	return "r2"
 }
 
 // readOwn reads the owner's figures; nil: there are none.
@@ -142,10 +185,7 @@ func readOwn(dir string) (*ownFigures, error) {
 
 // headlines are the figures that a reader looks for first.
 func (o *ownFigures) headlines() []Fact {
-	name := "r2"
-	if len(o.Scores.Classes) > 0 {
-		name = "accuracy"
-	}
+	name := o.headline()
 	facts := []Fact{{name, fmt.Sprintf("%s on %d own test records",
 		figureText(o.Scores.Together.Figures[name]), o.Tests)}}
 	if o.Scores.Baseline != nil {

@@ -35,14 +35,14 @@ func Page(command string, reports []*audit.Report) ([]byte, error) {
 		t.Rows = append(t.Rows, []string{r.Mode, verdict, r.EpsilonLower.String(), r.Claimed.String(),
 			strconv.Itoa(r.Observations), fmt.Sprintf("%.6g", r.Confidence), found})
 	}
-	p.Lead = fmt.Sprintf("The attacks have found nothing against the claim: %d of %d modes refute it. What "+
+	p.Lead = fmt.Sprintf("The attacks have found nothing against the claim: %d of %d refute it. What "+
 		"they cannot prove is not excluded.", violated, len(reports))
 	if violated > 0 {
 		p.Lead = fmt.Sprintf("The claim is refuted by %d of %d modes.", violated, len(reports))
 	}
 	verdict := map[bool]string{true: "Violated", false: "Nothing found"}[violated > 0]
-	p.Figures = []report.Figure{{Name: "Verdict", Value: verdict, Under: fmt.Sprintf("%d modes",
-		len(reports))}}
+	p.Figures = []report.Figure{{Name: "Verdict", Value: verdict,
+		Under: "attacks: " + strconv.Itoa(len(reports))}}
 	if tightest != nil {
 		p.Figures = append(p.Figures, report.Figure{Name: "Tightest lower bound",
 			Value: tightest.EpsilonLower.String(), Unit: "of " + tightest.Claimed.String() + " claimed",

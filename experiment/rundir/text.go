@@ -172,7 +172,11 @@ func bytesText(n uint64) string {
 
 // Text is the graph in words.
 func (g *Graph) Text() string {
-	s := fmt.Sprintf("%s, %d links, ", g.Name, g.Links)
+	links := "links"
+	if g.Links == 1 {
+		links = "link"
+	}
+	s := fmt.Sprintf("%s, %d %s, ", g.Name, g.Links, links)
 	if math.IsNaN(float64(g.SpectralGap)) {
 		return s + "spectrum not computed"
 	}

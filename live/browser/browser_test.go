@@ -11,11 +11,14 @@ package browser
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	_ "embed"
 	"encoding/json"
 	"flag"
 	"fmt"
+	"image"
+	"image/png"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -244,16 +247,37 @@ func (p *tab) look(name string) {
 				p.t.Errorf("%s at %d pixels runs out of the window by %d", name, w, over)
 			}
 			p.accessible()
-			var png []byte
-			p.run(chromedp.FullScreenshot(&png, 100))
-			p.keep(fmt.Sprintf("%s-%d-%s.png", name, w, scheme), png)
+			var picture []byte
+			p.run(chromedp.FullScreenshot(&picture, 100))
+			p.keep(fmt.Sprintf("%s-%d-%s.png", name, w, scheme), picture)
 		}
 	}
 	p.clean()
 }
 
+// mostHeight is that of a picture that is kept, in pixels: what is below it is left out.
+const mostHeight = 4000
+
+// top is the upper part of a picture.
+func (p *tab) top(b []byte) []byte {
+	p.t.Helper()
+	img, err := png.Decode(bytes.NewReader(b))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	r := img.Bounds()
+	r.Max.Y = min(r.Max.Y, mostHeight)
+	var out bytes.Buffer
+	if err := png.Encode(&out, img.(interface {
+		SubImage(image.Rectangle) image.Image
+	}).SubImage(r)); err != nil {
+		p.t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
 // keep writes a picture where -update asks for it, or where SHOTS names a folder.
-func (p *tab) keep(name string, png []byte) {
+func (p *tab) keep(name string, picture []byte) {
 	p.t.Helper()
 	dir := os.Getenv("SHOTS")
 	if *update {
@@ -265,7 +289,7 @@ func (p *tab) keep(name string, png []byte) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		p.t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, name), png, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, name), p.top(picture), 0o644); err != nil {
 		p.t.Fatal(err)
 	}
 }

@@ -278,7 +278,7 @@ function sweep() {
     b.under.textContent = axes.map((a, k) => `${short(a)} ${plain(best.values[k])}`).join(", ");
   }
   grid(axes, measure, percent, best, scored);
-  if (done.some((c) => typeof c.figures?.epsilon === "number" && has(c))) scatter(done.filter((c) => typeof c.figures.epsilon === "number" && has(c)), measure, percent);
+  if (new Set(done.filter(has).map((c) => c.figures.epsilon?.toPrecision?.(2))).size > 1) scatter(done.filter((c) => typeof c.figures.epsilon === "number" && has(c)), measure, percent);
 }
 
 const short = (key) => (key === "algorithm.name" ? "algorithm" : key.slice(key.lastIndexOf(".") + 1).replace("target_", "").replaceAll("_", " "));
@@ -286,9 +286,10 @@ const plain = (v) => String(v).replaceAll('"', "").replaceAll("'", "");
 const link = (c) => `./?s=${body.dataset.s || 0}&cell=${c.cell}`;
 
 function grid(axes, measure, percent, best, scored) {
+  const unit = now.head.begin.unit;
   const g = section("grid", () => {
     const box = el("div", {}), rows = el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Cells, numbers" });
-    const c = card("Grid", "A tile is one run: choose it to see it. The bar below it is its place between the worst and the best.", box, el("details", { on: { toggle: () => dirty.add("cells") && plan() } }, el("summary", {}, "Numbers"), rows));
+    const c = card(unit === "trial" ? "Trials" : "Grid", "A tile is one run: choose it to see it. The bar below it is its place between the worst and the best.", box, el("details", { on: { toggle: () => dirty.add("cells") && plan() } }, el("summary", {}, "Numbers"), rows));
     c.classList.add("wide");
     place(c, "grid");
     return { box, rows, card: c };
@@ -296,13 +297,13 @@ function grid(axes, measure, percent, best, scored) {
   const values = scored.map((c) => c.figures[measure]), low = Math.min(...values), high = Math.max(...values);
   const list = now.grid?.cells?.length ? now.grid.cells.map((v, i) => cells.get(i) ?? { cell: i, state: "waiting", values: v }) : [...cells.values()].sort((a, b) => a.cell - b.cell);
   varies = new Set(axes.map((_, k) => k).filter((k) => new Set(list.map((c) => c.values?.[k])).size > 1));
-  const groups = new Map();
+  const groups = new Map(), split = axes.length > 1 && 2 * new Set(list.map((c) => c.values?.[0])).size <= list.length; // several tiles in each
   for (const c of list.slice(0, 2000)) {
-    const name = axes.length > 1 && c.values ? `${short(axes[0])} ${plain(c.values[0])}` : "";
+    const name = split && c.values ? `${short(axes[0])} ${plain(c.values[0])}` : "";
     if (!groups.has(name)) groups.set(name, []);
     groups.get(name).push(c);
   }
-  g.box.replaceChildren(...[...groups].map(([name, of]) => el("div", { class: "group" }, name ? el("h3", {}, name) : null, el("ul", { class: "cells" }, ...of.map((c) => el("li", {}, tile(c, axes, measure, percent, low, high, c === best)))))));
+  g.box.replaceChildren(...[...groups].map(([name, of]) => el("div", { class: "group" }, name ? el("h3", {}, name) : null, el("ul", { class: "cells" }, ...of.map((c) => el("li", {}, tile(c, axes, split ? 1 : 0, measure, percent, low, high, c === best)))))));
   if (!g.card.querySelector("details").open) return;
   g.rows.replaceChildren(el("table", {}, el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "cell"), ...axes.map((a) => el("th", { scope: "col", class: "text" }, short(a))), ...["state", measure + (percent ? " (%)" : ""), "epsilon", "seconds"].map((t) => el("th", { scope: "col" }, t)))),
     el("tbody", {}, ...list.slice(0, 1000).map((c) => el("tr", {}, el("th", { scope: "row" }, String(c.cell)), ...axes.map((_, k) => el("td", { class: "text" }, plain(c.values?.[k] ?? ""))), el("td", {}, c.state), el("td", {}, number(c.figures?.[measure], percent)), el("td", {}, number(c.figures?.epsilon)), el("td", {}, number(c.figures?.seconds)))))));
@@ -314,13 +315,13 @@ function labels(c, axes, from) {
 }
 
 let varies = new Set();
-function tile(c, axes, measure, percent, low, high, best) {
+function tile(c, axes, from, measure, percent, low, high, best) {
   const x = c.figures?.[measure], title = axes.map((a, k) => `${short(a)} ${plain(c.values?.[k] ?? "")}`).join(", ");
   const value = c.state === "done" ? number(x, percent) : { running: "running…", waiting: "waiting", failed: "failed" }[c.state] ?? c.state;
   const attrs = { class: "tile" + (best ? " best" : ""), "data-state": c.state, title };
   const bar = typeof x === "number" && high > low ? el("i", { "aria-hidden": "true" }) : null;
   if (bar) bar.style.width = 8 + 92 * ((x - low) / (high - low)) + "%";
-  const inside = [el("b", {}, value), el("span", {}, labels(c, axes, axes.length > 1 ? 1 : 0) || title), best ? el("span", {}, "★ the best") : null, bar];
+  const inside = [el("b", {}, value), el("span", {}, labels(c, axes, from) || title), best ? el("span", {}, "★ the best") : null, bar];
   return c.dir && now.head.begin.what !== "reproduce" ? el("a", { href: link(c), ...attrs }, ...inside) : el("div", attrs, ...inside);
 }
 
