@@ -16,7 +16,6 @@ import (
 
 	"sotto/config"
 	"sotto/experiment/rundir"
-	"sotto/privacy/account"
 	"sotto/report/plot"
 )
 
@@ -121,7 +120,12 @@ func Node(engine, dir string) ([]byte, error) {
 	p.Sections = append(p.Sections, shapes...)
 	p.Sections = append(p.Sections, Section{Title: "Files", Listings: []Listing{{Text: fmt.Sprintf(
 		"sotto ledger verify %[1]s\nsotto account statement %[1]s --out statement.html\n"+use, dir)}}})
-	p.Lead, p.Figures = leadOfNode(n, own, s)
+	g, stands := rundir.GuaranteeOf(s)
+	p.Lead, p.Figures = leadOfNode(n, own)
+	if stands {
+		text, figure := leadOfEpsilon(&g)
+		p.Lead, p.Figures = p.Lead+text, append(p.Figures, figure)
+	}
 	var b bytes.Buffer
 	err = WriteHTML(&b, p)
 	return b.Bytes(), err
@@ -129,7 +133,7 @@ func Node(engine, dir string) ([]byte, error) {
 
 // leadOfNode is what came of a node's run in a sentence, and the figures that matter; own
 // is nil where the owner has none.
-func leadOfNode(n *rundir.Node, own *ownFigures, s *account.Statement) (text string, figures []Figure) {
+func leadOfNode(n *rundir.Node, own *ownFigures) (text string, figures []Figure) {
 	text = fmt.Sprintf("%s and %s have finished %d steps.", n.Member,
 		count(len(n.Members)-1, "other member"), n.Steps)
 	if own != nil && own.Scores != nil && own.Scores.Together != nil {
@@ -146,16 +150,16 @@ func leadOfNode(n *rundir.Node, own *ownFigures, s *account.Statement) (text str
 			}
 		}
 	}
-	g, ok := rundir.GuaranteeOf(s)
-	if !ok {
-		return text, figures
-	}
+	return text, figures
+}
+
+// leadOfEpsilon is what all runs on an owner's data have cost.
+func leadOfEpsilon(g *rundir.Guarantee) (string, Figure) {
 	upper := float64(g.Epsilon.Upper)
-	text += fmt.Sprintf(" All runs on these data cost any one %s at most epsilon %s at delta %g.", g.Unit,
-		rundir.FormatEpsilon(upper), g.Delta)
-	return text, append(figures, Figure{Name: "Epsilon, at most",
-		Value: fmt.Sprintf("%.2f", math.Ceil(100*upper-1e-9)/100),
-		Under: fmt.Sprintf("for one %s, at delta %g, over all runs on these data", g.Unit, g.Delta)})
+	return fmt.Sprintf(" All runs on these data cost any one %s at most epsilon %s at delta %g.", g.Unit,
+			rundir.FormatEpsilon(upper), g.Delta), Figure{Name: "Epsilon, at most",
+			Value: fmt.Sprintf("%.2f", math.Ceil(100*upper-1e-9)/100),
+			Under: fmt.Sprintf("for one %s, at delta %g, over all runs on these data", g.Unit, g.Delta)}
 }
 
 // headline names the figure that is looked at first.

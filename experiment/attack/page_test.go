@@ -25,7 +25,7 @@ func TestPageOfAudits(t *testing.T) {
 	}{
 		{[]*audit.Report{good, checks}, []string{"Audit of &lt;ward&gt;", "have found nothing",
 			"Nothing found",
-			"1.5", "of 4 claimed", "0 of 2 modes", "sotto audit all"}, []string{"VIOLATED", "<ward>",
+			"1.5", "of 4 claimed", "0 of 2 refute it", "sotto audit all"}, []string{"VIOLATED", "<ward>",
 			"<script"}},
 		{[]*audit.Report{good, bad}, []string{"refuted by 1 of 2 modes", "VIOLATED", "of 4 claimed",
 			"the run has epsilon at least 5, claimed 4. "}, []string{"found nothing against"}},

@@ -278,7 +278,7 @@ func TestRunDirectory(t *testing.T) {
 		t.Errorf("model file: %d tensors, %v", len(weights), err)
 	}
 	page := string(read(t, r.Dir, rundir.ReportFile))
-	if !strings.Contains(page, "sotto run small.toml") || strings.Count(page, "<svg") != 6 {
+	if !strings.Contains(page, "sotto run small.toml") || strings.Count(page, "<figure>") != 6 {
 		t.Error("report.html lacks the command or a plot")
 	}
 }
