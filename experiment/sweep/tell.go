@@ -86,10 +86,14 @@ func (w *sweeping) progress(left time.Duration) {
 const mostPaged = 200
 
 // page makes the page of all runs in the sweep's directory, and returns its name there;
-// "" where the runs are elsewhere, not kept, or too many for one.
+// "" where the runs are elsewhere, not kept or kept no more, or too many for one.
 func (w *sweeping) page() (string, error) {
 	if w.opt.Dir != "" || w.opt.Discard || w.opt.Shards > 1 || w.of > mostPaged {
 		return "", nil
+	}
+	finished, err := filepath.Glob(filepath.Join(w.dir, "runs", "*", rundir.SummaryFile))
+	if err != nil || len(finished) < w.of {
+		return "", err
 	}
 	b, _, err := report.Read(experiment.EngineVersion, []string{w.dir})
 	if err != nil {

@@ -27,7 +27,8 @@ import (
 type Audit struct {
 	events *event.Stream
 	kept   Kept
-	opened bool
+	opened bool   // its directory
+	paged  bool   // its page is there
 	done   uint64 // modes
 }
 
@@ -75,7 +76,8 @@ func ShowAudit(cmd *cobra.Command, l *cli.Live, k Kept,
 	told := NewAudit(s, k)
 	reports, err := run(ctx, told)
 	if len(reports) > 0 && k.Dir != "" {
-		err = errors.Join(err, k.keep(reports))
+		failed := k.keep(reports)
+		told.paged, err = failed == nil, errors.Join(err, failed)
 	}
 	told.Over(ctx, err)
 	return reports, errors.Join(err, s.Close())
@@ -151,7 +153,7 @@ func (a *Audit) Ended(mode string, r *audit.Report, err error) {
 // Over says how the audit has ended.
 func (a *Audit) Over(ctx context.Context, err error) {
 	end := &event.End{State: event.Done, Dir: filepath.ToSlash(a.kept.Dir)}
-	if a.kept.Dir != "" && a.done > 0 {
+	if a.paged {
 		end.Page = pageFile
 	}
 	switch {
