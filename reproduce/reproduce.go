@@ -14,6 +14,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"sotto/experiment/sweep"
@@ -162,25 +163,22 @@ func (s *Study) sweep(ctx context.Context, name string, opt Options) ([]sweep.Ro
 	return res.Rows, nil
 }
 
-// finished reads the rows that are there. Rows of other settings than the study's, and of
-// other engines, are left out.
+// finished reads the rows that are there, those of shards included. Rows of other
+// settings than the study's, and of other engines, are left out.
 func (s *Study) finished(opt Options) ([]sweep.Row, error) {
-	path := filepath.Join(opt.Dir, "cells.csv")
-	axes, rows, err := sweep.ReadRows(path)
+	rows, err := sweep.ReadDir(opt.Dir, s.Axes)
 	if err != nil {
 		return nil, err
 	}
-	if !slices.Equal(axes, s.Axes) {
-		return nil, &config.Error{
-			File:    path,
-			Line:    1,
-			Found:   fmt.Sprintf("axes %v", axes),
-			Allowed: fmt.Sprintf("the axes of this study, %v", s.Axes),
+	if len(rows) == 0 {
+		if _, err := os.Stat(filepath.Join(opt.Dir, "cells.csv")); err != nil {
+			return nil, err
 		}
 	}
 	cells := s.Cells(opt.Scale)
-	return slices.DeleteFunc(rows, func(r sweep.Row) bool {
+	rows = slices.DeleteFunc(rows, func(r sweep.Row) bool {
 		return r.Cell >= len(cells) || !slices.Equal(r.Values, cells[r.Cell].Values) ||
 			r.Engine != experiment.EngineVersion
-	}), nil
+	})
+	return slices.CompactFunc(rows, func(a, b sweep.Row) bool { return a.Cell == b.Cell }), nil
 }

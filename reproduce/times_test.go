@@ -15,7 +15,7 @@ import (
 
 func TestTimes(t *testing.T) {
 	dir := t.TempDir()
-	f := newBeside("times", &Options{Dir: dir, Sweep: sweep.Options{Shard: 1, Shards: 2}},
+	f := newBeside("times", &Options{Dir: dir, Sweep: sweep.Options{Part: sweep.Part{Shard: 1, Shards: 2}}},
 		timeCodec)
 	row := sweep.Row{ConfigDigest: "a", Engine: "3", Arithmetic: "fma"}
 	for _, seconds := range []float64{9, 12.5} {

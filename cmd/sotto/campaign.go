@@ -20,7 +20,7 @@ import (
 
 // campaignFlags are those of all commands of a campaign.
 type campaignFlags struct {
-	part  sweepFlags
+	sweep sweepFlags
 	opt   campaign.Options
 	job   campaign.Job
 	scale string
@@ -118,10 +118,10 @@ func newCampaignRun() *cobra.Command {
 			var err error
 			o := &f.opt
 			o.Scale = reproduce.Scale(f.scale)
-			if o.Sweep.Shard, o.Sweep.Shards, err = f.part.part(os.Getenv); err != nil {
+			if o.Sweep.Shard, o.Sweep.Shards, err = f.sweep.part.division(os.Getenv); err != nil {
 				return err
 			}
-			o.Sweep.DataDir, o.Sweep.Workers = f.part.dataDir, f.part.workers
+			o.Sweep.DataDir, o.Sweep.Workers = f.sweep.dataDir, f.sweep.workers
 			o.Progress = func(folder string, p sweep.Progress) {
 				fmt.Fprintf(cli.Notes(cmd), "%s  run %d of %d  %s  %s  epsilon %.4g  %.1f s  left %s\n",
 					folder, p.Done, p.Of, p.Cell, quality(p.Row), p.Row.EpsilonUpper, p.Seconds,
@@ -133,12 +133,13 @@ func newCampaignRun() *cobra.Command {
 	f.add(c)
 	f.dir(c)
 	fl := c.Flags()
-	fl.StringVar(&f.part.shard, "shard", "",
+	fl.StringVar(&f.sweep.part.shard, "shard", "",
 		"i/n: run every n-th run of the campaign, the i-th first, from 0")
-	fl.IntVar(&f.part.shards, "shards", 0, "n: as --shard i/n with i from the environment of an array job")
-	fl.IntVar(&f.part.workers, "workers", 0,
+	fl.IntVar(&f.sweep.part.shards, "shards", 0,
+		"n: as --shard i/n with i from the environment of an array job")
+	fl.IntVar(&f.sweep.workers, "workers", 0,
 		"runs at the same time; 0: one for each processor; changes no result")
-	cli.DataDirFlag(c, &f.part.dataDir)
+	cli.DataDirFlag(c, &f.sweep.dataDir)
 	return c
 }
 
@@ -149,13 +150,13 @@ func newCampaignMerge() *cobra.Command {
 		Short: "Join the rows of all shards and write all tables and plots",
 		Args:  cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			f.opt.Scale, f.opt.Sweep.Shards = reproduce.Scale(f.scale), f.part.shards
+			f.opt.Scale, f.opt.Sweep.Shards = reproduce.Scale(f.scale), f.sweep.part.shards
 			return rememberFigures(func() error { return campaign.Merge(cmd.Context(), papers.All, f.opt) })
 		},
 	}
 	f.add(c)
 	f.dir(c)
-	c.Flags().IntVar(&f.part.shards, "shards", 1, "how many there were")
+	c.Flags().IntVar(&f.sweep.part.shards, "shards", 1, "how many there were")
 	return c
 }
 

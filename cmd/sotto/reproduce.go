@@ -28,7 +28,9 @@ Finished runs are rows of cells.csv in the study's directory, their wall times o
 study that was stopped goes on
 with the same command. The table is printed and written there as CSV, Markdown and LaTeX, plots \
 as SVG. --finished
-makes them from the rows that are there and runs nothing. "sotto reproduce list" names the \
+makes them from the rows that are there, those of shards included, and runs nothing. --only runs a \
+part, and leaves the rest
+for later. "sotto reproduce list" names the \
 studies, each by two names:
 seed000-table1, which what it writes has, and dpdl2023-table1, by citation. Some, as those of \
 convergence, are no sweeps:
@@ -65,7 +67,8 @@ func newReproduce() *cobra.Command {
 		Example: "  sotto reproduce list\n  sotto reproduce seed000-table1 --scale smoke\n  sotto " +
 			"reproduce seed000-table1 --scale full --dir docs/results/seed000\n  sotto reproduce " +
 			"seed000-figure1 --scale full --dir docs/results/seed000 --finished\n  sotto reproduce " +
-			"seed000-table4 --scale short",
+			"seed000-table4 --scale short\n  sotto reproduce seed000-table1 --scale full --only " +
+			"mode=replace-one --only budget=1",
 		Args: cli.Exactly(1, "one STUDY"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !slices.Contains(reproduce.Scales, reproduce.Scale(scale)) {
@@ -85,7 +88,7 @@ func newReproduce() *cobra.Command {
 						p.Left.Round(time.Second))
 				}}
 			var err error
-			if opt.Sweep.Shard, opt.Sweep.Shards, err = f.part(os.Getenv); err != nil {
+			if opt.Sweep.Part, err = f.part.read(os.Getenv); err != nil {
 				return err
 			}
 			opt.Sweep.Command = "sotto reproduce " + args[0] + " --scale " + scale
@@ -113,8 +116,7 @@ func newReproduce() *cobra.Command {
 	f.output.Register(c, pageFormats...)
 	f.live.Register(c)
 	cli.Formerly(c, "format", "output")
-	fl.StringVar(&f.shard, "shard", "", "i/n: run the cells whose number modulo n is i, from 0")
-	fl.IntVar(&f.shards, "shards", 0, "n: as --shard i/n with i from the environment of an array job")
+	f.part.register(fl)
 	fl.IntVar(&f.workers, "workers", 0, "runs at the same time; 0: one for each processor; changes no result")
 	cli.DataDirFlag(c, &f.dataDir)
 	c.AddCommand(newCampaign(), newReproduceList())

@@ -8,8 +8,6 @@ import (
 	"io"
 	"math"
 	"os"
-	"strconv"
-	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -22,8 +20,7 @@ import (
 
 type sweepFlags struct {
 	set, axes []string
-	shard     string
-	shards    int
+	part      partFlags
 	workers   int
 	out       string
 	dataDir   string
@@ -44,7 +41,8 @@ as there are processors.
 Every finished cell is one row of cells.csv in the sweep's directory. A sweep that was stopped goes on with \
 the same
 command and ends with the same file. Shards split a sweep over machines; "sotto sweep merge" joins their \
-files. With
+files, and in one directory the
+sweep without shards takes their rows over. With
 --shards N the shard's number comes from JOB_COMPLETION_INDEX or SLURM_ARRAY_TASK_ID, counted from 0.`),
 		Example: `  sotto sweep examples/sweep.toml
   sotto sweep examples/mnist-dsgd.toml --sweep topology.graph=ring,complete --sweep seed=1,2,3
@@ -58,8 +56,7 @@ files. With
 	fl.StringArrayVar(&f.set, "set", nil, "change one key of the run file, section.key=value (repeatable)")
 	fl.StringArrayVar(&f.axes, "sweep", nil,
 		"vary one key, section.key=a,b,c, in place of the file's list (repeatable)")
-	fl.StringVar(&f.shard, "shard", "", "i/n: run the cells whose number modulo n is i, from 0")
-	fl.IntVar(&f.shards, "shards", 0, "n: as --shard i/n with i from the environment of an array job")
+	f.part.register(fl)
 	fl.IntVar(&f.workers, "workers", 0,
 		"cells at the same time; 0: one for each processor; changes no result")
 	fl.StringVar(&f.out, "out", "sweeps", "folder of sweep directories")
@@ -77,7 +74,7 @@ func (f *sweepFlags) run(cmd *cobra.Command, path string) error {
 	}
 	opt := sweep.Options{Out: f.out, DataDir: f.dataDir, Workers: f.workers, Discard: f.discard}
 	var err error
-	if opt.Shard, opt.Shards, err = f.part(os.Getenv); err != nil {
+	if opt.Part, err = f.part.read(os.Getenv); err != nil {
 		return err
 	}
 	s, err := sweep.Read(path, f.set, f.axes)
@@ -103,41 +100,6 @@ func (f *sweepFlags) run(cmd *cobra.Command, path string) error {
 			"cells": len(res.Rows)})
 	}
 	return writeCells(cmd.OutOrStdout(), s, res)
-}
-
-// part returns the shard that flags or the environment of an array job name.
-func (f *sweepFlags) part(env func(string) string) (shard, shards int, err error) {
-	const allowed = "i/n with 0 <= i < n"
-	switch {
-	case f.shard != "" && f.shards != 0:
-		return 0, 0, cli.Usagef("--shard and --shards: found both, allowed: one of them")
-	case f.shard != "":
-		i, n, ok := strings.Cut(f.shard, "/")
-		shard, err = strconv.Atoi(i)
-		if err == nil {
-			shards, err = strconv.Atoi(n)
-		}
-		if !ok || err != nil || shard < 0 || shard >= shards {
-			return 0, 0, cli.Usagef("--shard: found %q, allowed: %s", f.shard, allowed)
-		}
-		return shard, shards, nil
-	case f.shards != 0:
-		for _, name := range []string{"JOB_COMPLETION_INDEX", "SLURM_ARRAY_TASK_ID"} {
-			v := env(name)
-			if v == "" {
-				continue
-			}
-			if shard, err = strconv.Atoi(v); err != nil || shard < 0 || shard >= f.shards {
-				return 0, 0, cli.Usagef("%s: found %q, allowed: 0 to %d with --shards %d", name, v,
-					f.shards-1, f.shards)
-			}
-			return shard, f.shards, nil
-		}
-		return 0, 0,
-			cli.Usagef("--shards: found neither JOB_COMPLETION_INDEX nor SLURM_ARRAY_TASK_ID "+
-				"in the environment; --shard %s names the shard", "i/n")
-	}
-	return 0, 1, nil
 }
 
 func writeCells(w io.Writer, s *sweep.Sweep, res *sweep.Result) error {

@@ -291,8 +291,7 @@ func openCells(dir string, s *Sweep, shard, shards int) (*rowfile.Table[Row], er
 // row of another one is superseded by the next that is added.
 func hasCell(t *rowfile.Table[Row], cell int, e *experiment.Experiment) bool {
 	r, ok := t.Find(strconv.Itoa(cell))
-	return ok && r.ConfigDigest == e.Digest() && r.Engine == experiment.EngineVersion &&
-		r.Arithmetic == e.Arithmetic()
+	return ok && isOf(&r, e)
 }
 
 // Merge joins the cells files of a sweep's shards. Files must have the same axes;

@@ -25,8 +25,7 @@ type Options struct {
 	Dir     string // this directory itself, in place of one in Out
 	DataDir string
 	Workers int // cells at the same time; 0: one for each processor. Each cell then runs on one.
-	Shard   int // this process runs the cells i with i mod Shards = Shard
-	Shards  int // 0 means 1
+	Part
 	Discard bool
 	// Keep, when not nil, is called with the directory of every finished run before its
 	// row is written and the directory is discarded, by as many goroutines as there are
@@ -36,6 +35,14 @@ type Options struct {
 	// an earlier process has left are not reported.
 	Progress func(Progress)
 	run.Watch
+}
+
+// Part are the cells that a process is to run; the zero value are all.
+type Part struct {
+	Shard  int // this process runs the cells i with i mod Shards = Shard
+	Shards int // 0 means 1
+	// Only are values of axes: cells that have other values are left out.
+	Only map[string]string
 }
 
 // Progress says how far a sweep is.
@@ -78,13 +85,19 @@ type sweeping struct {
 	opt   Options
 	dir   string
 	table *rowfile.Table[Row]
+	left  []Row // by earlier processes, in any file of the directory
+	cells []int // of this process
 	cache *data.Cache
 
-	mu      sync.Mutex
-	done    int
-	of      int
+	mu sync.Mutex
+	pace
+}
+
+// pace is how far a process is.
+type pace struct {
 	began   time.Time
-	counted int // cells this process has finished
+	done    int // cells, those of earlier processes included
+	counted int // cells that this process has finished
 }
 
 // Run runs the cells of a shard, as many at a time as there are workers. Finished cells
@@ -95,7 +108,12 @@ func (s *Sweep) Run(ctx context.Context, opt Options) (*Result, error) {
 	if err := opt.validate(); err != nil {
 		return nil, err
 	}
-	w := &sweeping{s: s, opt: opt, cache: data.NewCache(), began: time.Now()}
+	cells, err := s.part(&opt)
+	if err != nil {
+		return nil, err
+	}
+	w := &sweeping{s: s, opt: opt, cells: cells, cache: data.NewCache(),
+		pace: pace{began: time.Now()}}
 	first, err := w.build(opt.Shard % s.Cells()) // bad settings fail before anything is written
 	if err != nil {
 		return nil, err
@@ -114,13 +132,15 @@ func (s *Sweep) Run(ctx context.Context, opt Options) (*Result, error) {
 		return nil, err
 	}
 	defer w.table.Stop()
-	w.of = (s.Cells() - opt.Shard + opt.Shards - 1) / opt.Shards
+	if w.left, err = ReadDir(w.dir, s.Axes); err != nil {
+		return nil, err
+	}
 	if err := w.tell(first.File.Run.Name); err != nil {
 		return nil, err
 	}
 	err = w.all(ctx)
 	if err != nil && ctx.Err() != nil {
-		err = &stopped{ctx.Err(), w.done, w.of}
+		err = &stopped{ctx.Err(), w.done, len(w.cells)}
 	}
 	page := ""
 	if err == nil {
@@ -143,11 +163,11 @@ func (w *sweeping) build(cell int) (*experiment.Experiment, error) {
 
 // all runs every cell of the shard that has no row yet.
 func (w *sweeping) all(ctx context.Context) error {
-	return parallel.Until(ctx, w.of, w.opt.Workers, func(ctx context.Context, k int) error {
+	return parallel.Until(ctx, len(w.cells), w.opt.Workers, func(ctx context.Context, k int) error {
 		if w.opt.Hold != nil {
 			w.opt.Hold(ctx)
 		}
-		return w.cell(ctx, w.opt.Shard+k*w.opt.Shards)
+		return w.cell(ctx, w.cells[k])
 	})
 }
 
@@ -156,7 +176,12 @@ func (w *sweeping) cell(ctx context.Context, i int) error {
 	if err != nil {
 		return fmt.Errorf("cell %d (%s): %w", i, w.s.describe(i), err)
 	}
-	if row, ok := w.table.Find(strconv.Itoa(i)); ok && hasCell(w.table, i, e) {
+	had, err := w.takeOver(i, e)
+	if err != nil {
+		return err
+	}
+	if had {
+		row, _ := w.table.Find(strconv.Itoa(i))
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.done++
@@ -193,17 +218,17 @@ func (w *sweeping) report(row Row, s *rundir.Summary) {
 	w.counted++
 	each := time.Since(w.began) / time.Duration(w.counted)
 	w.stands(&row, s.Run, s.Seconds)
-	w.progress(each * time.Duration(w.of-w.done))
+	w.progress(each * time.Duration(len(w.cells)-w.done))
 	if w.opt.Progress == nil {
 		return
 	}
 	w.opt.Progress(Progress{
 		Done:    w.done,
-		Of:      w.of,
+		Of:      len(w.cells),
 		Cell:    w.s.describe(row.Cell),
 		Row:     row,
 		Seconds: s.Seconds,
 		Split:   s.Split,
-		Left:    each * time.Duration(w.of-w.done),
+		Left:    each * time.Duration(len(w.cells)-w.done),
 	})
 }

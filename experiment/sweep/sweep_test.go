@@ -142,7 +142,7 @@ func TestSweepIsResumable(t *testing.T) {
 	out := t.TempDir()
 	var paths []string
 	for shard := range 3 {
-		dir, _ := sweepTo(t, tiny(t), Options{Out: out, Shard: shard, Shards: 3})
+		dir, _ := sweepTo(t, tiny(t), Options{Out: out, Part: Part{Shard: shard, Shards: 3}})
 		paths = append(paths, filepath.Join(dir, cellsName(shard, 3)))
 	}
 	if got, err := Merge(paths); err != nil || !bytes.Equal(got, want) {
@@ -235,8 +235,8 @@ func TestBadSweeps(t *testing.T) {
 	if !errors.As(err, &bad) || bad.File != "[sweep]" || bad.Key != "algorithm.stepsize" {
 		t.Errorf("unknown key: %v", err)
 	}
-	for key, opt := range map[string]Options{"shard": {Shard: 3, Shards: 3}, "shards": {Shards: -1},
-		"workers": {Workers: -1}} {
+	for key, opt := range map[string]Options{"shard": {Part: Part{Shard: 3, Shards: 3}},
+		"shards": {Part: Part{Shards: -1}}, "workers": {Workers: -1}} {
 		if _, err := tiny(t).Run(context.Background(), opt); !errors.As(err, &bad) || bad.Key != key {
 			t.Errorf("%s: %v", key, err)
 		}

@@ -38,7 +38,7 @@ func (w *sweeping) tell(name string) error {
 		what = event.OfReproduce
 	}
 	s.Emit(&event.Begin{What: what, Name: name, Command: w.opt.Command, Dir: filepath.ToSlash(w.dir),
-		Unit: "cell", Of: uint64(w.of), Engine: experiment.EngineVersion})
+		Unit: "cell", Of: uint64(len(w.cells)), Engine: experiment.EngineVersion})
 	g := &event.Grid{Axes: w.s.Axes}
 	if len(w.s.cells) <= mostGrid {
 		for _, c := range w.s.cells {
@@ -78,7 +78,7 @@ func (w *sweeping) stands(row *Row, dir string, seconds float64) {
 
 // progress says how many cells are done.
 func (w *sweeping) progress(left time.Duration) {
-	w.opt.Events.Emit(&event.Progress{Done: uint64(w.done), Of: uint64(w.of),
+	w.opt.Events.Emit(&event.Progress{Done: uint64(w.done), Of: uint64(len(w.cells)),
 		Left: math.Round(left.Seconds())})
 }
 
@@ -88,11 +88,12 @@ const mostPaged = 200
 // page makes the page of all runs in the sweep's directory, and returns its name there;
 // "" where the runs are elsewhere, not kept or kept no more, or too many for one.
 func (w *sweeping) page() (string, error) {
-	if w.opt.Dir != "" || w.opt.Discard || w.opt.Shards > 1 || w.of > mostPaged {
+	if w.opt.Dir != "" || w.opt.Discard || w.opt.Shards > 1 ||
+		len(w.cells) > mostPaged {
 		return "", nil
 	}
 	finished, err := filepath.Glob(filepath.Join(w.dir, "runs", "*", rundir.SummaryFile))
-	if err != nil || len(finished) < w.of {
+	if err != nil || len(finished) < len(w.cells) {
 		return "", err
 	}
 	b, _, err := report.Read(experiment.EngineVersion, []string{w.dir})

@@ -1,6 +1,7 @@
 package papers
 
 import (
+	"bytes"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -114,21 +115,37 @@ func TestFinished(t *testing.T) {
 	for _, r := range rows[1:] { // as if this program had made them
 		r[engine] = experiment.EngineVersion
 	}
-	to, err := os.Create(filepath.Join(dir, "cells.csv"))
-	if err != nil {
-		t.Fatal(err)
+	report := func(name, dir string) *reproduce.Document {
+		d, err := All.Run(context.Background(), name,
+			reproduce.Options{Dir: dir, Scale: reproduce.Full, Finished: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
 	}
-	defer to.Close()
-	if err := csv.NewWriter(to).WriteAll(rows); err != nil {
-		t.Fatal(err)
-	}
-	d, err := All.Run(context.Background(), "seed000-figure1",
-		reproduce.Options{Dir: dir, Scale: reproduce.Full, Finished: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	writeCSV(t, filepath.Join(dir, "cells.csv"), rows)
+	d := report("seed000-figure1", dir)
 	if len(d.Rows) == 0 || len(d.Figures) == 0 {
 		t.Errorf("%d rows and %d plots", len(d.Rows), len(d.Figures))
+	}
+
+	// rows that shards have left are rows too, those of two files once
+	parts := t.TempDir()
+	writeCSV(t, filepath.Join(parts, "cells-0-of-2.csv"), rows[:400])
+	writeCSV(t, filepath.Join(parts, "cells-1-of-2.csv"), slices.Concat(rows[:1], rows[300:]))
+	if again := report("seed000-figure1", parts); string(again.CSV()) != string(d.CSV()) {
+		t.Errorf("from the rows of shards:\n%s\nwant:\n%s", again.CSV(), d.CSV())
+	}
+}
+
+func writeCSV(t *testing.T, path string, rows [][]string) {
+	t.Helper()
+	var b bytes.Buffer
+	if err := csv.NewWriter(&b).WriteAll(rows); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -1,0 +1,125 @@
+package sweep
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sotto/config"
+	"sotto/experiment"
+)
+
+// part are the cells that a process is to run: those of its shard that have the values of
+// [Options.Only].
+func (s *Sweep) part(opt *Options) ([]int, error) {
+	if err := s.checkOnly(opt.Only); err != nil {
+		return nil, err
+	}
+	var cells []int
+	found := len(opt.Only) == 0
+	for i, c := range s.cells {
+		if !s.has(c.Values, opt.Only) {
+			continue
+		}
+		found = true
+		if i%opt.Shards == opt.Shard {
+			cells = append(cells, i)
+		}
+	}
+	if !found {
+		return nil, config.Bad("only", onlyString(opt.Only), "values that a cell has together")
+	}
+	return cells, nil
+}
+
+// has reports whether values of the axes have those of only.
+func (s *Sweep) has(values []string, only map[string]string) bool {
+	for k, axis := range s.Axes {
+		if v, ok := only[axis]; ok && v != values[k] {
+			return false
+		}
+	}
+	return true
+}
+
+// checkOnly refuses an axis that the sweep lacks, and a value that no cell has.
+func (s *Sweep) checkOnly(only map[string]string) error {
+	for _, axis := range slices.Sorted(maps.Keys(only)) {
+		k := slices.Index(s.Axes, axis)
+		if k < 0 {
+			return config.Bad("only", axis, "an axis of this sweep: "+
+				strings.Join(s.Axes, ", "))
+		}
+		var values []string
+		for _, c := range s.cells {
+			if v := fmt.Sprintf("%q", c.Values[k]); !slices.Contains(values, v) {
+				values = append(values, v)
+			}
+		}
+		if !slices.Contains(values, fmt.Sprintf("%q", only[axis])) {
+			return config.Bad("only", axis+"="+only[axis], fmt.Sprintf("a value of %s: %s",
+				axis, strings.Join(values, ", ")))
+		}
+	}
+	return nil
+}
+
+// onlyString writes only as the flag has it.
+func onlyString(only map[string]string) string {
+	var parts []string
+	for _, axis := range slices.Sorted(maps.Keys(only)) {
+		parts = append(parts, axis+"="+only[axis])
+	}
+	return strings.Join(parts, " ")
+}
+
+// ReadDir reads all rows of a sweep's directory, those of shards included, in the order
+// of cells: a cell may have several, of several settings, engines or shards. Every file
+// must have these axes. A directory without rows is empty.
+func ReadDir(dir string, axes []string) ([]Row, error) {
+	paths, err := filepath.Glob(filepath.Join(dir, "cells-*-of-*.csv"))
+	if err != nil {
+		return nil, err
+	}
+	whole, err := filepath.Glob(filepath.Join(dir, cellsName(0, 1)))
+	if err != nil {
+		return nil, err
+	}
+	var all []Row
+	for _, path := range append(whole, paths...) {
+		found, rows, err := ReadRows(path)
+		if err != nil {
+			return nil, err
+		}
+		if found != nil && !slices.Equal(found, axes) {
+			return nil, &config.Error{File: path, Line: 1, Found: fmt.Sprintf("axes %v", found),
+				Allowed: fmt.Sprintf("the axes of this study, %v", axes)}
+		}
+		all = append(all, rows...)
+	}
+	slices.SortStableFunc(all, func(a, b Row) int { return cmp.Compare(a.Cell, b.Cell) })
+	return all, nil
+}
+
+// takeOver adds to the table of a cell the row that a process of another division into
+// shards has left in the directory, if it is of this experiment. It reports whether the
+// table has the cell.
+func (w *sweeping) takeOver(i int, e *experiment.Experiment) (bool, error) {
+	if hasCell(w.table, i, e) {
+		return true, nil
+	}
+	k := slices.IndexFunc(w.left, func(r Row) bool { return r.Cell == i && isOf(&r, e) })
+	if k < 0 {
+		return false, nil
+	}
+	return true, w.table.Add(w.left[k])
+}
+
+// isOf reports whether a row is of this configuration, engine and arithmetic.
+func isOf(r *Row, e *experiment.Experiment) bool {
+	return r.ConfigDigest == e.Digest() && r.Engine == experiment.EngineVersion &&
+		r.Arithmetic == e.Arithmetic()
+}
