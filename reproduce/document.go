@@ -46,6 +46,19 @@ func (d *Document) drawings() (all []drawing) {
 // Add appends a row to the table.
 func (d *Document) Add(cells ...any) { d.Rows = append(d.Rows, Cells(cells...)) }
 
+// DropEmpty removes the columns that no row fills, if there are rows.
+func (d *Document) DropEmpty() {
+	for k := len(d.Header) - 1; k >= 0 && len(d.Rows) > 0; k-- {
+		if slices.ContainsFunc(d.Rows, func(r []string) bool { return r[k] != "" }) {
+			continue
+		}
+		d.Header = slices.Delete(d.Header, k, k+1)
+		for i, r := range d.Rows {
+			d.Rows[i] = slices.Delete(r, k, k+1)
+		}
+	}
+}
+
 // Cells are figures as text: fractional ones with four digits, samples as mean ± sd.
 func Cells(cells ...any) []string {
 	row := make([]string, len(cells))

@@ -52,8 +52,8 @@ var accuracyHeader = []string{"method", "budget", "published", "sound", "differe
 	"replication: epsilon, replace-one"}
 
 // definedHeader is of sound runs that hold their budget under replace-one.
-var definedHeader = []string{"sound under replace-one", "difference in sd", "its epsilon, replace-one",
-	"its epsilon, zero-out"}
+var definedHeader = []string{"sound under replace-one", "difference in sd", "its gap to central",
+	"its epsilon, replace-one", "its epsilon, zero-out"}
 
 // accuracies are rows of accuracies with what each run costs under both adjacencies.
 type accuracies struct {
@@ -68,25 +68,35 @@ func newAccuracies(f *reproduce.Results, first string) *accuracies {
 		Notes: append(mnistNotes(f.Scale == reproduce.Smoke), adjacencyNotes...)}, collect(f), newCosts()}
 }
 
-// add appends a row unless nothing has been run for it.
+// add appends a row unless nothing has been run for it. central are the accuracies of
+// one curator's sound runs with this budget.
 func (a *accuracies) add(first string, r mnistRun, p published, central reproduce.Sample) {
 	sound, again, defined := r, r, r
 	sound.mode, again.mode, defined.mode = "sound", "replication", underDefinition
+	ours := a.g.Accuracy(defined)
 	row := compared(a.g, sound, again, r.budget, p, central)
-	if row == nil {
+	if row == nil && len(ours) == 0 {
 		return
+	}
+	if row == nil { // runs under replace-one alone
+		row = reproduce.Cells(p, "", "", "", "", "", "", "", "")
 	}
 	last := len(row) - 1 // replication's own epsilon
 	row = slices.Insert(row, last, a.costs.under(account.ZeroOut, again, a.g.Of(again)))
 	row = slices.Insert(row, 5, a.costs.under(account.ReplaceOne, sound, a.g.Of(sound)))
-	s := a.g.Accuracy(defined)
-	row = append(row, reproduce.Cells(s, p.deviations(s), a.g.Epsilon(defined),
+	curator := a.g.Accuracy(mnistRun{mode: underDefinition, method: centralRow, budget: r.budget})
+	if r.method == centralRow {
+		curator = nil
+	}
+	row = append(row, reproduce.Cells(ours, p.deviations(ours), gap(ours, curator), a.g.Epsilon(defined),
 		a.costs.under(account.ZeroOut, defined, a.g.Of(defined)))...)
 	a.Rows = append(a.Rows, append([]string{first, r.method, r.budget}, row...))
 }
 
-// done returns the document; where an epsilon could not be computed it says so.
+// done returns the document, without the columns of modes that have not been run; where
+// an epsilon could not be computed it says so.
 func (a *accuracies) done() *reproduce.Document {
+	a.DropEmpty()
 	if a.costs.err != nil {
 		a.Notes = append(a.Notes, fmt.Sprintf("an epsilon is missing: %v", a.costs.err))
 	}
@@ -101,18 +111,23 @@ func compared[T any](g *reproduce.Groups[T], sound, again T, budget string, p pu
 	if len(ours)+len(theirs) == 0 {
 		return nil
 	}
-	gap, claim := "", ""
-	if len(ours) > 0 && len(central) > 0 {
-		gap = fmt.Sprintf("%.2f", central.Mean()-ours.Mean())
-	}
+	claim := ""
 	if len(theirs) > 0 {
 		claim = budget
 		if budget == "none" {
 			claim = "∞"
 		}
 	}
-	return reproduce.Cells(p, ours, p.deviations(ours), gap, g.Epsilon(sound), theirs, p.deviations(theirs),
-		claim, g.Epsilon(again))
+	return reproduce.Cells(p, ours, p.deviations(ours), gap(ours, central), g.Epsilon(sound), theirs,
+		p.deviations(theirs), claim, g.Epsilon(again))
+}
+
+// gap is how far runs stay below one curator's; nothing without both.
+func gap(ours, central reproduce.Sample) string {
+	if len(ours) == 0 || len(central) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.2f", central.Mean()-ours.Mean())
 }
 
 func table1(f *reproduce.Results) *reproduce.Document {

@@ -3,6 +3,7 @@ package dpdl2023
 import (
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -241,5 +242,49 @@ func TestClaim13(t *testing.T) {
 	}
 	if a, b := publishedTable1[3][0][4], publishedTable2["0.5"][0][4]; a != b {
 		t.Errorf("at epsilon .5 the tables agree: %v and %v", a, b)
+	}
+}
+
+// Runs under replace-one alone have rows, each beside the published figure and one
+// curator's run under the same adjacency: 95 % against 90 % are a gap of 5 points.
+func TestReplaceOneAlone(t *testing.T) {
+	f := &reproduce.Results{Scale: reproduce.Full}
+	for _, r := range reproducetest.Rows(table1Cells(false), func(v []string) float64 {
+		if v[3] == centralRow {
+			return .95
+		}
+		return .9
+	}) {
+		if r.Charges = 2000; r.Values[0] == underDefinition {
+			f.Rows = append(f.Rows, r)
+		}
+	}
+	d := table1(f)
+	if len(d.Rows) != 4*(1+4*3) {
+		t.Fatalf("%d rows, want 52", len(d.Rows))
+	}
+	if slices.Contains(d.Header, "sound") || slices.Contains(d.Header, "replication") {
+		t.Errorf("columns that no row fills: %q", d.Header)
+	}
+	at := func(row []string, column string) string { return row[slices.Index(d.Header, column)] }
+	for _, row := range d.Rows {
+		wantGap, want := "5.00", "90.00 ± 0.00"
+		if at(row, "method") == centralRow {
+			wantGap, want = "", "95.00 ± 0.00"
+		}
+		if len(row) != len(d.Header) || at(row, "published") == "" ||
+			at(row, "sound under replace-one") != want ||
+			at(row, "its gap to central") != wantGap || at(row, "its epsilon, replace-one") != "9.99" {
+			t.Errorf("%q", row)
+		}
+	}
+	for _, m := range methods { // what holds 10 under replace-one costs less under zero-out
+		i := slices.IndexFunc(d.Rows, func(r []string) bool {
+			return at(r, "method") == m && at(r, "budget") == "10"
+		})
+		eps, err := strconv.ParseFloat(at(d.Rows[i], "its epsilon, zero-out"), 64)
+		if err != nil || eps < 4 || eps > 6 {
+			t.Errorf("%s: epsilon %v under zero-out: %v", m, eps, err)
+		}
 	}
 }
