@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
@@ -9,7 +10,9 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
+	"io"
 	"io/fs"
+	"log"
 	"net"
 	"net/http"
 	"os"
@@ -18,6 +21,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/net/netutil"
 
 	"sotto/config"
 )
@@ -28,7 +33,8 @@ var files embed.FS
 // Limits: whoever may connect must not take what the run needs.
 const (
 	mostViewers = 64
-	mostCells   = 64 // runs of cells that are looked at
+	most        = mostViewers + 16 // connections
+	mostCells   = 64               // runs of cells that are looked at
 	writeWithin = 10 * time.Second
 	patchEvery  = 250 * time.Millisecond
 	beatEvery   = 10 * time.Second
@@ -51,6 +57,9 @@ const stayingPolicy = "default-src 'none'; script-src '" + stayingScript + "'; "
 type Options struct {
 	Address string // a loopback address and port; port 0: any that is free
 	Token   string // that the address must have; "": a random one
+	// Connections is how many there may be at once, so that whoever may connect does not
+	// take the files that the program needs; 0: 80. More wait.
+	Connections int
 	// Control pauses, goes on with and stops what runs in this process; nil: the page
 	// changes nothing.
 	Control *Control
@@ -101,8 +110,10 @@ func Serve(opt Options) (*Server, error) {
 	s := &Server{opt: opt, host: l.Addr().String(), listener: l, stop: make(chan struct{}),
 		cells: map[string]*Source{}}
 	s.http = http.Server{Handler: s.guard(s.routes()), ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 1 << 13}
-	s.follows.Go(func() { s.http.Serve(l) })
+		ReadTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 1 << 13,
+		ErrorLog: log.New(io.Discard, "", 0)}
+	limited := netutil.LimitListener(l, cmp.Or(opt.Connections, most))
+	s.follows.Go(func() { s.http.Serve(limited) })
 	return s, nil
 }
 

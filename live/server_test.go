@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"sotto/internal/descriptors"
 	"sotto/internal/jsonfloat"
 	"sotto/live/event"
 )
@@ -268,5 +269,31 @@ func TestControl(t *testing.T) {
 	}
 	if got := fmt.Sprint(said); got != "[paused running paused stopping]" {
 		t.Errorf("said %s", got)
+	}
+}
+
+// Connections that say nothing, of which anybody on this machine can make as many as it
+// likes, take no more than their share: the program can still open files.
+func TestSilentConnections(t *testing.T) {
+	const most = 8
+	s := serve(t, Options{Sources: []*Source{Of("r", event.NewStream(event.Simulated))}, Connections: most})
+	before := descriptors.InUse()
+	var all []net.Conn
+	defer func() {
+		for _, c := range all {
+			c.Close()
+		}
+	}()
+	for range 40 {
+		c, err := net.DialTimeout("tcp", s.host, time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, c)
+	}
+	time.Sleep(100 * time.Millisecond) // the server takes what it takes
+	// this process has both ends
+	if taken := descriptors.InUse() - before - len(all); taken > most+2 {
+		t.Errorf("the server holds %d connections, allowed: %d", taken, most)
 	}
 }

@@ -11,6 +11,15 @@ import (
 // sending, in seconds since 1970; 0: none. Older versions tell none, and pass over it.
 const clockAt = 24
 
+// Unstamped is a frame without the time that it tells: the same at every attempt to send
+// it.
+func Unstamped(frame []byte) []byte {
+	if _, err := DecodeFrame(frame, len(frame)); err != nil {
+		return frame
+	}
+	return stamp(frame, time.Unix(0, 0))
+}
+
 // stamp is a frame with the present time, where its kind tells one.
 func stamp(frame []byte, now time.Time) []byte {
 	kind := FrameKind(frame[5])

@@ -19,6 +19,7 @@ import (
 	"sotto/cmd/sotto/schemas"
 	"sotto/experiment/owner"
 	"sotto/experiment/rundir"
+	"sotto/internal/descriptors"
 	"sotto/live/event"
 	"sotto/node"
 	"sotto/node/endpoint"
@@ -181,6 +182,7 @@ func (f *nodeFlags) run(cmd *cobra.Command) error {
 		m.Node.Log.Warn(w)
 	}
 	f.daemon.Events = event.NewOwned()
+	f.live.Connections = descriptors.Page
 	_, shown, err := f.live.Show(cmd, m.Name(), f.daemon.Events.Stream(), false)
 	if err != nil {
 		return err

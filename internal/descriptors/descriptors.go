@@ -9,6 +9,8 @@ const (
 	// HTTP is how many descriptors are kept for the connections of a node's own HTTP
 	// server.
 	HTTP = 16
+	// Page is how many are kept for the connections of a node's live page.
+	Page = 16
 	// files is how many are kept for ledger, checkpoint, status and the files of a
 	// result.
 	files = 16
@@ -18,7 +20,7 @@ const (
 )
 
 // Reserve is how many descriptors are kept from connections with other members.
-const Reserve = HTTP + files
+const Reserve = HTTP + Page + files
 
 // Limit returns how many descriptors this process may have open. known is false where the
 // system has no such limit, or does not tell it.

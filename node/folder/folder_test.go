@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/ed25519"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"log/slog"
@@ -24,6 +25,7 @@ import (
 	"sotto/agent"
 	"sotto/algo"
 	"sotto/node"
+	"sotto/node/mark"
 	"sotto/node/nodetest"
 	"sotto/node/p2p"
 	"sotto/node/wire"
@@ -384,6 +386,53 @@ func TestAnAnswerThatTakesLongerThanASend(t *testing.T) {
 	close(release)
 	if err := send(a, 1, frame); !errors.Is(err, node.RefusedAhead) || count != 1 {
 		t.Errorf("after it: %v; %d frames were handed over", err, count)
+	}
+}
+
+// Every attempt at a hello tells the time anew; the answer to an earlier one is an answer
+// to all.
+func TestAnAnswerToAHelloOfAnotherTime(t *testing.T) {
+	s := openShared(t, 2, 1000)
+	a, b := s.Open(t, 0), s.Open(t, 1).(*Transport)
+	defer a.Close()
+	defer b.Close()
+	release, count := make(chan struct{}), 0
+	b.Serve(func(agent.ID, []byte) error { count++; <-release; return nil })
+	a.Serve(func(agent.ID, []byte) error { return nil })
+	hello := func(at, round uint64) []byte {
+		return node.AppendFrame(nil, &node.Frame{Kind: node.Hello, Round: round,
+			Payload: binary.LittleEndian.AppendUint64(nil, 1|at<<24), Mark: make([]byte, mark.Size)})
+	}
+	for at := range uint64(3) {
+		ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+		err := a.Send(ctx, 1, hello(1_700_000_000+at, 0))
+		cancel()
+		if !errors.Is(err, node.ErrUnreachable) {
+			t.Fatalf("before the answer: %v", err)
+		}
+	}
+	close(release)
+	if err := send(a, 1, hello(1_700_000_009, 0)); err != nil || count != 1 {
+		t.Errorf("after it: %v; %d frames were handed over, want 1", err, count)
+	}
+	if err := send(a, 1, hello(1_700_000_009, 1)); err != nil || count != 2 {
+		t.Errorf("the hello of another round: %v; %d frames were handed over, want 2", err, count)
+	}
+}
+
+// The longest frame of version 2, with its mark, goes through the folder.
+func TestTheLongestFrame(t *testing.T) {
+	s := openShared(t, 2, 1000)
+	a, b := s.Open(t, 0), s.Open(t, 1)
+	defer a.Close()
+	defer b.Close()
+	got := 0
+	b.Serve(func(_ agent.ID, frame []byte) error { got = len(frame); return nil })
+	a.Serve(func(agent.ID, []byte) error { return nil })
+	frame := node.AppendFrame(nil, &node.Frame{Kind: node.Messages, Payload: make([]byte, 1000),
+		Mark: make([]byte, mark.Size)})
+	if err := send(a, 1, frame); err != nil || got != len(frame) {
+		t.Errorf("%v; %d bytes came, want %d", err, got, len(frame))
 	}
 }
 

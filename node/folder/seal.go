@@ -16,6 +16,7 @@ import (
 
 	"sotto/agent"
 	"sotto/node"
+	"sotto/node/mark"
 )
 
 // session is the random number of one start of a node.
@@ -151,8 +152,9 @@ func (x *sealer) unseal(l label, file []byte, max int) ([]byte, error) {
 	return b, err
 }
 
-// maxBody is the length of the longest frame, maxFile that of the longest file.
-func (x *sealer) maxBody() int { return x.maxPayload + node.FrameHeader }
+// maxBody is the length of the longest frame, its mark included, maxFile that of the
+// longest file.
+func (x *sealer) maxBody() int { return x.maxPayload + node.FrameHeader + mark.Size }
 
 func (x *sealer) maxFile() int { return x.maxBody() + x.maxBody()/2048 + 2048 }
 

@@ -24,13 +24,13 @@ type outbox struct {
 // letter is a frame in the folder.
 type letter struct {
 	label
-	sum     [sha256.Size]byte
-	waiting bool // a Send waits for its answer
+	sum     [sha256.Size]byte // of the frame without its time
+	waiting bool              // a Send waits for its answer
 }
 
 // Send implements node.Transport. A frame whose Send has ended without an answer stays in
-// the folder; sent again, it is the same file. So an answer may take longer than one
-// Send.
+// the folder; sent again, if only with another time, it is the same file. So an answer
+// may take longer than one Send.
 func (t *Transport) Send(ctx context.Context, to agent.ID, frame []byte) error {
 	if int(to) >= len(t.peers) || to == t.self {
 		return fmt.Errorf("%w: agent %d, allowed: 0 to %d but %d", node.ErrUnreachable, to, len(t.peers)-1,
@@ -98,7 +98,7 @@ func (t *Transport) post(to agent.ID, s session, body []byte, old *letter) (*let
 	o := &t.peers[to].outbox
 	o.sending.Lock()
 	defer o.sending.Unlock()
-	l := &letter{sum: sha256.Sum256(body), waiting: true}
+	l := &letter{sum: sha256.Sum256(node.Unstamped(body)), waiting: true}
 	for _, other := range o.letters {
 		if !other.waiting && other.sum == l.sum && other.to == s {
 			other.waiting = true

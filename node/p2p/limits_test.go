@@ -84,7 +84,7 @@ func TestRoomFollowsTheLimitOfFiles(t *testing.T) {
 			if limit < 64 {
 				t.Errorf("%d members: a limit of %d files was accepted", members, limit)
 			}
-			if used := r.in + r.out + r.waiting; used+10+32 > limit || r.waiting < 4 || r.out < 4 ||
+			if used := r.in + r.out + r.waiting; used+10+48 > limit || r.waiting < 4 || r.out < 4 ||
 				r.in < min(members, 8) {
 				t.Errorf("%d members, %d files: %+v", members, limit, r)
 			}

@@ -13,7 +13,10 @@ import (
 )
 
 // Live is the flags of the page that shows what a command does while it does it.
-type Live struct{ address, tokenFile string }
+type Live struct {
+	address, tokenFile string
+	Connections        int // with the page at once; 0: as many as [live.Options] allows
+}
 
 // anyPort is where the page is without an address.
 const anyPort = "127.0.0.1:0"
@@ -75,7 +78,8 @@ func (l *Live) Show(c *cobra.Command, name string, s *event.Stream, pauses bool)
 // serve begins to serve, and prints the address, also where notes are not wanted: without
 // it there is no page.
 func (l *Live) serve(c *cobra.Command, shown *Shown, sources ...*live.Source) (err error) {
-	opt := live.Options{Address: l.address, Control: shown.control, Sources: sources}
+	opt := live.Options{Address: l.address, Control: shown.control, Sources: sources,
+		Connections: l.Connections}
 	if l.tokenFile != "" {
 		if opt.Token, err = keyfile.ReadToken(l.tokenFile); err != nil {
 			return err
