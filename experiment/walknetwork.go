@@ -49,6 +49,11 @@ func (e *Experiment) Amplified() error {
 		return f.At("data", config.Bad("dataset", f.Data.Dataset,
 			"one whose rows have a public bound, such as houses, with accounting network: without it no "+
 				"smoothness is known"))
+	case f.Privacy.unit != account.Owner() && f.Privacy.adjacency == account.AddRemove:
+		return f.At("privacy", config.Bad("adjacency", f.Privacy.Adjacency,
+			"zero-out or replace-one with unit record and accounting network: nothing bounds the slope of "+
+				"a step by a sum of privately many gradients over batch_size, and a step above 2/β stretches "+
+				"what it should hide"))
 	case f.Replication.Stated():
 		return f.At("replication", config.Bad("replication", f.Replication.String(),
 			"nothing with accounting network"))

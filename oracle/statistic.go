@@ -103,9 +103,11 @@ func (o *Statistic) step(q *agent.Query) float64 {
 	return math.Ldexp(1, exponent-1)
 }
 
-// statisticShrink is taken off the clip: norms are summed, and products formed, in double
-// precision, so that it covers every rounding. Truncation toward zero only shortens.
-const statisticShrink = 0x1p-40
+// statisticShrink is taken off the clip of records of so many values, so that it covers
+// every rounding: a norm that is summed in double precision is short by less than dim/2+2
+// half units of the last place, and the products add three. Truncation toward zero only
+// shortens.
+func statisticShrink(dim int) float64 { return max(0x1p-40, float64(dim+16)*0x1p-54) }
 
 // EvaluateGrid implements privacy.GridOracle. A record or person whose numbers are not
 // finite adds nothing.
@@ -115,19 +117,24 @@ func (o *Statistic) EvaluateGrid(dst []int64, q *agent.Query, _ *rng.Stream) {
 
 // add adds the records' integers of step.
 func (o *Statistic) add(dst []int64, q *agent.Query, step float64) {
-	limit := o.clip(q) * (1 - statisticShrink)
-	o.each(q, func(x []float64) {
-		n, f := norm(x), 1.
-		switch {
-		case !(n <= math.MaxFloat64):
-			return
-		case n > limit:
-			f = limit / n
-		}
-		for c, v := range x {
-			dst[c] += int64(f * v / step)
-		}
-	})
+	clip := o.clip(q)
+	o.each(q, func(x []float64) { addClipped(dst, x, clip, step) })
+}
+
+// addClipped adds the integers of step of x, scaled to norm clip, unless its numbers are
+// not finite.
+func addClipped(dst []int64, x []float64, clip, step float64) {
+	limit := clip * (1 - statisticShrink(len(x)))
+	n, f := norm(x), 1.
+	switch {
+	case !(n <= math.MaxFloat64):
+		return
+	case n > limit:
+		f = limit / n
+	}
+	for c, v := range x {
+		dst[c] += int64(f * v / step)
+	}
 }
 
 // each hands out what each record adds, or each person the mean of its records. x is

@@ -25,7 +25,8 @@ func askNetwork(t *testing.T, set ...string) error {
 }
 
 // TestClaim44: amplification by decentralization is proved for convex, smooth losses,
-// steps up to 2/β and hidden hops; a run without any of these gets no network figure.
+// steps up to 2/β and hidden hops; a run without any of these gets no network figure. The
+// step of n gradients over a divisor of 1, which add-remove allows, has a slope of n β.
 func TestClaim44(t *testing.T) {
 	beta := .25 * 2 // a logistic slope of at most 1/4 in z, and rows of norm √2 with the intercept
 	for name, tc := range map[string]struct {
@@ -49,6 +50,8 @@ func TestClaim44(t *testing.T) {
 		"nothing is missing": {[]string{"algorithm.step_size=" + rundir.Number(1.99/beta)}, ""},
 		"record unit": {[]string{"privacy.unit=record", "privacy.target_delta=1e-3",
 			"privacy.max_grad_norm=0.1"}, ""},
+		"record unit, add-remove": {[]string{"privacy.unit=record", "privacy.target_delta=1e-3",
+			"privacy.adjacency=add-remove", "privacy.batch_size=1"}, "privacy.adjacency"},
 	} {
 		err := askNetwork(t, tc.set...)
 		if (tc.key == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), tc.key) {
