@@ -61,7 +61,7 @@ const (
 //	then         the payload: of Messages, Offer, Reply and Token, messages in the form
 //	             of agent.AppendMessage; of Finished an Attestation or nothing; of
 //	             Hello, in version 2, terms and a time in 8 bytes; of Witness
-//	             what testimony.append writes; of Change a roster's text; of Ask,
+//	             what mark.Testimony.Append writes; of Change a roster's text; of Ask,
 //	             Progress and Taken nothing
 //	then         in version 2, the sender's signed Mark
 //
@@ -179,7 +179,7 @@ func DecodeFrame(b []byte, maxPayload int) (Frame, error) {
 		return Frame{}, fmt.Errorf("%w: the payload's checksum does not fit", ErrFrame)
 	}
 	most := map[FrameKind]int{Messages: maxPayload, Offer: maxPayload, Reply: maxPayload, Token: maxPayload,
-		Finished: mark.MaxAttestation, Witness: maxTestimony, Change: MaxAmendment}[f.Kind]
+		Finished: mark.MaxAttestation, Witness: mark.MaxTestimony, Change: MaxAmendment}[f.Kind]
 	if f.Kind == Hello && f.Mark != nil {
 		most = termsSize
 	}

@@ -43,6 +43,8 @@ type presence struct {
 	round    uint64    // the latest
 	finished bool      // it needs nothing more
 	word     bool      // it has said what it knows of this node
+	terms    bool      // it has said those that it runs under
+	alike    bool      // which are this node's
 	old      bool      // it takes frames of the first version alone
 	absent   bool      // a round went on without it, and it has sent nothing since
 	last     time.Time // that it sent a frame
@@ -343,15 +345,11 @@ func (l *link) turned(n *Node, refused Refusal, kind FrameKind) bool {
 		return true
 	}
 	if refused == RefusedTwin && !n.started {
-		n.unlike = fmt.Errorf("%w: it goes on, as %s has seen, and this one stands at %d", ErrClone,
-			n.name(l.id), n.check.Round)
+		n.twin = n.name(l.id)
 		n.signal()
 	}
 	if refused == RefusedTerms {
 		l.drop(Hello)
-		if !n.started && !n.cfg.SignedTerms {
-			n.agree(l, ^n.cfg.terms())
-		}
 		n.signal()
 	}
 	return false

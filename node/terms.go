@@ -39,11 +39,34 @@ func (c *Config) Agree(t *roster.Terms) error {
 	return nil
 }
 
-// agree notes a neighbor that runs under other terms. Node.mu is held.
-func (w *witness) agree(l *link, terms uint64) {
+// alike notes the terms that a neighbor runs under. Node.mu is held.
+func (w *witness) alike(l *link, terms uint64) {
+	l.terms, l.alike = true, terms&proceeds == w.n.cfg.terms()&proceeds
+}
+
+// unlike is the error of a node that cannot go on beside its neighbors. That another
+// process has its key is the word of one, whom a mark has to prove right. Who waits ends
+// for one neighbor with other terms, and who goes on without others when all are of them.
+// Node.mu is held.
+func (w *witness) unlike() error {
 	n := w.n
-	if terms&proceeds != n.cfg.terms()&proceeds && n.unlike == nil {
-		n.unlike = fmt.Errorf("%w: this node is to %s for peers that miss a deadline, %s is not; allowed: "+
-			"the same --missing for all members", ErrTerms, n.cfg.Missing, n.name(l.id))
+	if w.twin != "" && n.lost() {
+		return fmt.Errorf("%w: it goes on, as %s has seen, and this one stands at %d", ErrClone, w.twin,
+			n.check.Round)
 	}
+	var other *link
+	for _, l := range n.order {
+		switch {
+		case n.cfg.SignedTerms || !l.terms:
+		case l.alike && n.cfg.Missing == Proceed:
+			return nil
+		case !l.alike:
+			other = l
+		}
+	}
+	if other == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: this node is to %s for peers that miss a deadline, %s is not; allowed: "+
+		"the same --missing for all members", ErrTerms, n.cfg.Missing, n.name(other.id))
 }

@@ -2,7 +2,6 @@ package node
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"slices"
@@ -39,7 +38,7 @@ func (a *acquaintance) doubts() Doubts { return Doubts{a.backs, a.twice, a.lied}
 type witness struct {
 	n          *Node
 	known      []acquaintance // by member
-	unlike     error          // a neighbor runs under other terms, or knows of another process
+	twin       string         // the neighbor that has said that another process goes on; "": none
 	broadcasts atomic.Bool    // what is sent in a round is one for all
 	courier    courier
 }
@@ -252,26 +251,10 @@ func (w *witness) Marks() (all []mark.Held) {
 	return all
 }
 
-// testimony is what a frame of kind Witness brings.
-type testimony struct {
-	terms uint64
-	wants bool // an answer
-	marks []testified
-}
-
-// testified is a signed mark of a member.
-type testified struct {
-	member agent.ID
-	signed []byte
-}
-
-// Parts of a frame of kind Witness: 8 bytes of terms, 8 that say whether an answer is
-// wanted, and at most so many marks, each with its member in 8 bytes.
+// Of terms.
 const (
-	mostMarks    = 4
-	maxTestimony = 16 + mostMarks*(8+mark.Size)
-	termsSize    = 8
-	proceeds     = 1 // in terms: Missing is Proceed
+	termsSize = 8 // bytes
+	proceeds  = 1 // Missing is Proceed
 )
 
 // terms are those that this node runs under, for others to compare.
@@ -283,49 +266,25 @@ func (c *Config) terms() uint64 {
 	return t
 }
 
-func (t *testimony) append(b []byte) []byte {
-	b = u64(b, t.terms, flag(t.wants))
-	for _, m := range t.marks {
-		b = append(u64(b, uint64(m.member)), m.signed...)
-	}
-	return b
-}
-
-func readTestimony(b []byte, members int) (t testimony, err error) {
-	if len(b) < 16 || (len(b)-16)%(8+mark.Size) != 0 || len(b) > maxTestimony {
-		return t, fmt.Errorf("%w: a testimony of %d bytes, allowed: 16 and at most %d marks of %d", ErrFrame,
-			len(b), mostMarks, 8+mark.Size)
-	}
-	t.terms, t.wants = binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:]) != 0
-	for b = b[16:]; len(b) > 0; b = b[8+mark.Size:] {
-		member := binary.LittleEndian.Uint64(b)
-		if member >= uint64(members) {
-			return t, fmt.Errorf("%w: a mark of member %d, allowed: 0 to %d", ErrFrame, member, members-1)
-		}
-		t.marks = append(t.marks, testified{agent.ID(member), b[8 : 8+mark.Size]})
-	}
-	return t, nil
-}
-
 // hear takes in what another member holds: marks of others, which are compared with those
 // that came here, and of this node, which may have been further than it knows.
 func (w *witness) hear(f *Frame) error {
 	n := w.n
-	t, err := readTestimony(f.Payload, len(n.known))
+	t, err := mark.ReadTestimony(f.Payload, len(n.known))
 	if err != nil {
 		return fmt.Errorf("%w: %w", RefusedFrame, err)
 	}
-	for _, s := range t.marks {
-		h, err := n.verified(s.signed, s.member)
+	for _, s := range t.Marks {
+		h, err := n.verified(s.Signed, s.Member)
 		if err != nil {
 			return fmt.Errorf("%w: %w", RefusedFrame, err)
 		}
 		n.mu.Lock()
 		var proof *mark.Proof
-		if s.member == n.cfg.Self {
+		if s.Member == n.cfg.Self {
 			n.remind(f.Sender, &h)
-		} else if proof = n.compare(s.member, &h); n.known[s.member].last.signed != nil {
-			n.known[s.member].keep(h)
+		} else if proof = n.compare(s.Member, &h); n.known[s.Member].last.signed != nil {
+			n.known[s.Member].keep(h)
 		}
 		n.mu.Unlock()
 		n.accuse(proof)
@@ -333,11 +292,11 @@ func (w *witness) hear(f *Frame) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if l := n.links[f.Sender]; l != nil {
-		n.known[f.Sender].clock.Take(t.terms>>clockAt, time.Now())
+		n.known[f.Sender].clock.Take(t.Terms>>clockAt, time.Now())
 		l.word = true
-		n.agree(l, t.terms)
+		n.alike(l, t.Terms)
 	}
-	if t.wants {
+	if t.Wants {
 		n.testify(f.Sender, nil, false)
 	}
 	n.signal()
@@ -345,20 +304,20 @@ func (w *witness) hear(f *Frame) error {
 }
 
 // testify sends a member what is known of it, with other marks. Node.mu is held.
-func (w *witness) testify(to agent.ID, others []testified, wants bool) {
+func (w *witness) testify(to agent.ID, others []mark.Testified, wants bool) {
 	n := w.n
-	t := testimony{terms: n.cfg.terms(), wants: wants, marks: others}
-	if h := &n.known[to].last; h.signed != nil && len(t.marks) < mostMarks {
-		t.marks = append([]testified{{to, h.signed}}, t.marks...)
+	t := mark.Testimony{Terms: n.cfg.terms(), Wants: wants, Marks: others}
+	if h := &n.known[to].last; h.signed != nil && len(t.Marks) < mark.MostMarks {
+		t.Marks = append([]mark.Testified{{Member: to, Signed: h.signed}}, t.Marks...)
 	}
 	if l := n.links[to]; l != nil {
 		if n.known[to].version != oldestFrame {
 			l.drop(Witness)
-			l.urgent(n.frame(Witness, n.check.Round, t.append(nil)))
+			l.urgent(n.frame(Witness, n.check.Round, t.Append(nil)))
 		}
 		return
 	}
-	n.courier.send(to, n.frame(Witness, n.check.Round, t.append(nil)).frame)
+	n.courier.send(to, n.frame(Witness, n.check.Round, t.Append(nil)).frame)
 }
 
 // exchange shows others who hear the same members the marks of those, in turns: two for
@@ -369,7 +328,7 @@ func (w *witness) exchange(round uint64) {
 		return
 	}
 	turn := int(round / witnessEvery)
-	to := map[agent.ID][]testified{}
+	to := map[agent.ID][]mark.Testified{}
 	for _, l := range n.order {
 		shown := n.known[l.id].shown()
 		if l.mail == nil || shown == nil {
@@ -383,8 +342,8 @@ func (w *witness) exchange(round uint64) {
 		}
 		for k := range min(2, len(hearers)) {
 			i := hearers[(turn+k)%len(hearers)]
-			if len(to[i]) < mostMarks {
-				to[i] = append(to[i], testified{l.id, shown.signed})
+			if len(to[i]) < mark.MostMarks {
+				to[i] = append(to[i], mark.Testified{Member: l.id, Signed: shown.signed})
 			}
 		}
 	}
