@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"errors"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -78,7 +79,10 @@ func (d *Daemon) Run(ctx context.Context) (out *Outcome, err error) {
 		return nil, err
 	}
 	if p.seen, err = readMemory(d.Policy.Ledger); err != nil {
-		return nil, err
+		if err = aside(filepath.Join(d.Policy.Ledger, membersFile), c.Log, err); err != nil {
+			return nil, err
+		}
+		p.seen = memory{}
 	}
 	gate, err := d.Gate(p.ledger, d.run())
 	if err != nil {

@@ -153,9 +153,33 @@ func TestDaemons(t *testing.T) {
 	if lines := strings.Count(string(rounds), "\n"); err != nil || lines != 7 {
 		t.Errorf("rounds: %s, %v", rounds, err)
 	}
+	wasAside := emptied(t, heads, statement, filepath.Join(states, "m2", "heads.json"))
 	for _, out := range run() {
 		if out.Result.Charges != 6 {
 			t.Errorf("started again: %+v", out.Result)
+		}
+	}
+	wasAside()
+	if _, _, err := owner.VerifyStatement(statement, "", nil); err != nil {
+		t.Errorf("the statement was not written again: %v", err)
+	}
+}
+
+// emptied leaves of files what a loss of power may leave. What it returns looks whether
+// they were put aside.
+func emptied(t *testing.T, paths ...string) func() {
+	t.Helper()
+	for _, path := range paths {
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return func() {
+		t.Helper()
+		for _, path := range paths {
+			if b, err := os.ReadFile(path + ".damaged"); err != nil || len(b) > 0 {
+				t.Errorf("%s was not put aside: %v", path, err)
+			}
 		}
 	}
 }

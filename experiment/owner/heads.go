@@ -101,9 +101,12 @@ func readHeads(path string) ([]Head, error) {
 // readClaims returns the claims that the state directory holds, by member.
 func (p *process) readClaims() ([]*mark.Attestation, error) {
 	var err error
-	if p.heads, err = readHeads(filepath.Join(p.State, headsFile)); err != nil &&
-		!errors.Is(err, fs.ErrNotExist) {
-		return nil, err
+	path := filepath.Join(p.State, headsFile)
+	if p.heads, err = readHeads(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err = aside(path, p.Node.Log, err); err != nil {
+			return nil, err
+		}
+		p.heads = nil
 	}
 	of := make([]*mark.Attestation, len(p.Roster.Members))
 	for _, h := range p.heads {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -93,9 +92,5 @@ func (m memory) write(dir string) error {
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(dir, membersFile)
-	if err := os.WriteFile(path+".tmp", append(b, '\n'), 0o600); err != nil {
-		return err
-	}
-	return os.Rename(path+".tmp", path)
+	return replace(filepath.Join(dir, membersFile), append(b, '\n'), true)
 }

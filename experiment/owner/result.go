@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"sotto/experiment"
 	"sotto/experiment/rundir"
 	"sotto/internal/jsonfloat"
 	"sotto/node"
+	"sotto/privacy/ledger"
 	"sotto/tensor"
 )
 
@@ -108,8 +108,14 @@ func writeShapes(p *process, n *node.Node) error {
 
 // writeStatement writes the signed statement, once.
 func (p *process) writeStatement() error {
-	if _, err := os.Stat(filepath.Join(p.State, StatementFile)); !errors.Is(err, fs.ErrNotExist) {
-		return nil
+	path, had := filepath.Join(p.State, StatementFile), ledger.SignedStatement{}
+	switch err := readStrict(path, &had, "a signed privacy statement"); {
+	case err == nil:
+		return nil // as it was signed
+	case !errors.Is(err, fs.ErrNotExist):
+		if err = aside(path, p.Node.Log, err); err != nil {
+			return err
+		}
 	}
 	left := append(p.Terms.Uncharged, p.timing())
 	if p.e.File.Model.Personal.Enabled {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"sotto/config"
 	"sotto/experiment/rundir"
 	"sotto/node"
 	"sotto/node/checkpoint"
@@ -142,11 +144,39 @@ func (p *process) writeStatus(s node.Status) {
 	}
 }
 
-// write replaces a file of the state directory at once.
+// write replaces a file of the state directory at once. A loss of power leaves the old
+// bytes or the new ones, but for those of the status, which are written once a second.
 func (p *process) write(name string, b []byte) error {
-	path := filepath.Join(p.State, name)
-	if err := os.WriteFile(path+".tmp", b, 0o600); err != nil {
+	return replace(filepath.Join(p.State, name), b, name != StatusFile)
+}
+
+// replace writes a file of the owner's at once.
+func replace(path string, b []byte, sync bool) error {
+	f, err := os.OpenFile(path+".tmp", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	if err == nil && sync {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
 	return os.Rename(path+".tmp", path)
 }
+
+// aside puts a damaged file away, so that the node goes on as if it had never been there.
+// Another error than that of a damaged file comes back.
+func aside(path string, log *slog.Logger, err error) error {
+	var bad *config.Error
+	if !errors.As(err, &bad) {
+		return err
+	}
+	log.Error("a file is damaged and was put aside: the node goes on without what it held", "file",
+		path, "as", path+damaged, "error", err)
+	return os.Rename(path, path+damaged)
+}
+
+// damaged ends the name of a file that was put aside.
+const damaged = ".damaged"

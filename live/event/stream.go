@@ -23,6 +23,7 @@ type Stream struct {
 	follow  []follower
 	file    io.WriteCloser
 	failed  error // the file's first
+	gaps    error // of files before, and what could not be told again
 	waiting []byte
 }
 
@@ -114,13 +115,15 @@ func (s *Stream) Keep(path string, mode fs.FileMode) error {
 		return err
 	}
 	s.file, s.waiting = f, nil
-	if closed {
-		return nil
+	s.gaps, s.failed = errors.Join(s.gaps, s.failed), nil
+	if !closed {
+		s.gaps = errors.Join(s.gaps, s.retell(path, size))
 	}
-	return s.retell(path, size)
+	return nil
 }
 
-// retell has followers hear what the file had before.
+// retell has followers hear what the file had before, up to a line that is none, which
+// its error names: what was said must not end what runs.
 func (s *Stream) retell(path string, size int64) error {
 	if size == 0 || !slices.ContainsFunc(s.follow, func(f follower) bool { return f.past }) {
 		return nil
@@ -130,14 +133,17 @@ func (s *Stream) retell(path string, size int64) error {
 		return err
 	}
 	all, _, err := DecodeAll(b[:min(size, int64(len(b)))])
-	for _, e := range all { // those before a line that is none are right
+	for _, e := range all {
 		for _, f := range s.follow {
 			if f.past {
 				f.hear(e)
 			}
 		}
 	}
-	return err
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
 }
 
 // renumber adds to the numbers of lines.
@@ -181,7 +187,7 @@ func tail(f *os.File) (last uint64, size int64, err error) {
 }
 
 // Close ends the file; what is said later reaches followers alone. It returns the first
-// error of writing.
+// error of writing a file, and of telling again what one had.
 func (s *Stream) Close() error {
 	if s == nil {
 		return nil
@@ -189,9 +195,9 @@ func (s *Stream) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.file == nil {
-		return s.failed
+		return errors.Join(s.gaps, s.failed)
 	}
-	err := errors.Join(s.failed, s.file.Close())
+	err := errors.Join(s.gaps, s.failed, s.file.Close())
 	s.file = discard{}
 	return err
 }

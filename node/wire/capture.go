@@ -23,6 +23,9 @@ type Captured struct {
 	mu  sync.Mutex
 	w   io.Writer
 	buf []byte
+	// torn is how many bytes there are at the end of a frame that could not be written
+	// whole: they go before another is.
+	torn int
 }
 
 // NewCaptured returns t with its frames written to w.
@@ -57,12 +60,37 @@ func AppendTo(path string) (*os.File, error) {
 func (c *Captured) Send(ctx context.Context, to agent.ID, frame []byte) error {
 	c.mu.Lock()
 	c.buf = append(binary.LittleEndian.AppendUint32(c.buf[:0], uint32(to)), frame...)
-	_, err := c.w.Write(c.buf)
+	err := c.mend()
+	if err == nil {
+		if c.torn, err = c.w.Write(c.buf); err == nil {
+			c.torn = 0
+		}
+	}
 	c.mu.Unlock()
 	if err != nil {
 		return fmt.Errorf("%w: the capture cannot be written: %w", node.ErrUnreachable, err)
 	}
 	return c.Transport.Send(ctx, to, frame)
+}
+
+// mend takes away what a disk without room has left of a frame.
+func (c *Captured) mend() error {
+	if c.torn == 0 {
+		return nil
+	}
+	f, ok := c.w.(interface {
+		io.Seeker
+		Truncate(size int64) error
+	})
+	if !ok {
+		return errors.New("it ends with half a frame")
+	}
+	at, err := f.Seek(-int64(c.torn), io.SeekCurrent)
+	if err == nil {
+		c.torn = 0
+		err = f.Truncate(at)
+	}
+	return err
 }
 
 // Sent is one frame of a capture.
