@@ -52,8 +52,8 @@ func (e *Experiment) Amplified() error {
 	case f.Privacy.unit != account.Owner() && f.Privacy.adjacency == account.AddRemove:
 		return f.At("privacy", config.Bad("adjacency", f.Privacy.Adjacency,
 			"zero-out or replace-one with unit record and accounting network: nothing bounds the slope of "+
-				"a step by a sum of privately many gradients over batch_size, and a step above 2/β stretches "+
-				"what it should hide"))
+				"a step by a sum of privately many gradients over batch_size, and a step above 2/β "+
+				"stretches what it should hide"))
 	case f.Replication.Stated():
 		return f.At("replication", config.Bad("replication", f.Replication.String(),
 			"nothing with accounting network"))

@@ -23,6 +23,7 @@ type link struct {
 	presence
 	farewell
 	attestation *mark.Attestation // about the neighbor's ledger; nil: none was heard
+	terms       likeness          // of those that it has said it runs under
 }
 
 // line is the way to a neighbor.
@@ -43,8 +44,6 @@ type presence struct {
 	round    uint64    // the latest
 	finished bool      // it needs nothing more
 	word     bool      // it has said what it knows of this node
-	terms    bool      // it has said those that it runs under
-	alike    bool      // which are this node's
 	old      bool      // it takes frames of the first version alone
 	absent   bool      // a round went on without it, and it has sent nothing since
 	last     time.Time // that it sent a frame

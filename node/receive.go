@@ -104,7 +104,7 @@ func (w *witness) met(l *link, f *Frame) error {
 	defer n.mu.Unlock()
 	terms := binary.LittleEndian.Uint64(f.Payload)
 	n.known[l.id].clock.Take(terms>>clockAt, time.Now())
-	if n.alike(l, terms); l.alike {
+	if n.agree(l, terms) {
 		return nil
 	}
 	n.signal()

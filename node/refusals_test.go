@@ -37,21 +37,22 @@ func TestOneAnswerEndsNobody(t *testing.T) {
 				continue // a member of another version: both go on with the older one
 			}
 			synctest.Test(t, func(t *testing.T) {
-				r := prepare(t, nodetest.Options{Factory: factory(t, "dsgd"), Change: func(i int, c *node.Config) {
+				change := func(i int, c *node.Config) {
 					c.Missing, c.Deadline, c.Linger = node.Proceed, 10*time.Second, time.Minute
 					c.Patience, c.SignedTerms = 10*time.Minute, signed
 					if i == 1 {
 						c.Transport = answers{c.Transport, refusal}
 					}
-				}}, openMemory)
+				}
+				r := prepare(t, nodetest.Options{Factory: factory(t, "dsgd"), Change: change}, openMemory)
 				for i := range r.nodes {
 					r.start(t, i)
 				}
 				time.Sleep(time.Hour)
 				for i, n := range r.nodes {
 					if s := n.Status(); i != 1 && (!s.Finished || s.Failure != "") {
-						t.Errorf("answers %q, signed terms %v: agent %d stands at round %d: %s", refusal.Error(),
-							signed, i, s.Round, s.Failure)
+						t.Errorf("answers %q, signed terms %v: agent %d stands at round %d: %s",
+							refusal.Error(), signed, i, s.Round, s.Failure)
 					}
 				}
 				for i := range r.nodes {

@@ -39,9 +39,23 @@ func (c *Config) Agree(t *roster.Terms) error {
 	return nil
 }
 
-// alike notes the terms that a neighbor runs under. Node.mu is held.
-func (w *witness) alike(l *link, terms uint64) {
-	l.terms, l.alike = true, terms&proceeds == w.n.cfg.terms()&proceeds
+// likeness says how terms compare with this node's.
+type likeness uint8
+
+const (
+	unheard likeness = iota
+	alike
+	others
+)
+
+// agree notes the terms that a neighbor runs under, and reports whether they are this
+// node's. Node.mu is held.
+func (w *witness) agree(l *link, terms uint64) bool {
+	l.terms = others
+	if terms&proceeds == w.n.cfg.terms()&proceeds {
+		l.terms = alike
+	}
+	return l.terms == alike
 }
 
 // unlike is the error of a node that cannot go on beside its neighbors. That another
@@ -57,10 +71,10 @@ func (w *witness) unlike() error {
 	var other *link
 	for _, l := range n.order {
 		switch {
-		case n.cfg.SignedTerms || !l.terms:
-		case l.alike && n.cfg.Missing == Proceed:
+		case n.cfg.SignedTerms:
+		case l.terms == alike && n.cfg.Missing == Proceed:
 			return nil
-		case !l.alike:
+		case l.terms == others:
 			other = l
 		}
 	}

@@ -294,7 +294,7 @@ func (w *witness) hear(f *Frame) error {
 	if l := n.links[f.Sender]; l != nil {
 		n.known[f.Sender].clock.Take(t.Terms>>clockAt, time.Now())
 		l.word = true
-		n.alike(l, t.Terms)
+		n.agree(l, t.Terms)
 	}
 	if t.Wants {
 		n.testify(f.Sender, nil, false)

@@ -33,7 +33,8 @@ func FuzzTestimony(f *testing.F) {
 			t.Errorf("%d marks in %d bytes", len(got.Marks), len(b))
 		}
 		again := got.Append(nil)
-		if !bytes.Equal(again[:8], b[:8]) || !bytes.Equal(again[16:], b[16:]) || got.Wants != (again[8] == 1) {
+		if !bytes.Equal(again[:8], b[:8]) || !bytes.Equal(again[16:], b[16:]) ||
+			got.Wants != (again[8] == 1) {
 			t.Errorf("%x, from %x", again, b)
 		}
 	})
