@@ -34,7 +34,7 @@ A model that a simulation has trained protects nobody: its noise came from the s
 			if err != nil {
 				return err
 			}
-			m, err := trained.Load(args[0], agent)
+			m, err := loadModel(cmd, args[0], agent)
 			if err != nil {
 				return err
 			}

@@ -18,6 +18,19 @@ import (
 // modelArg is the argument of commands that use a finished model.
 const modelArg = "one MODEL, the folder of a finished run or node"
 
+// loadModel loads a model, with a note where it is an owner's own one.
+func loadModel(cmd *cobra.Command, dir, agent string) (*trained.Model, error) {
+	m, err := trained.Load(dir, agent)
+	if err != nil {
+		return nil, err
+	}
+	own, err := m.Own()
+	if own {
+		fmt.Fprintf(cli.Notes(cmd), "note: the model in %s is %s\n", dir, trained.OwnNote)
+	}
+	return m, err
+}
+
 // modelFlags are those of commands that read an owner's file for a model.
 type modelFlags struct {
 	agent, data string
@@ -57,7 +70,7 @@ says why. It is as private as the table.`),
 			if f.data == "" {
 				return cli.Usagef("%s needs --data FILE, the records to predict", cmd.CommandPath())
 			}
-			m, err := trained.Load(args[0], f.agent)
+			m, err := loadModel(cmd, args[0], f.agent)
 			if err != nil {
 				return err
 			}
@@ -111,7 +124,7 @@ What is printed are exact figures of records, and as private as these.`),
 			if err := output.Check(); err != nil {
 				return err
 			}
-			m, err := trained.Load(args[0], f.agent)
+			m, err := loadModel(cmd, args[0], f.agent)
 			if err != nil {
 				return err
 			}

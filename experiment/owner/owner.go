@@ -99,12 +99,15 @@ func (o *Owner) Gate(l *ledger.File, run string) (*privacy.Gate, error) {
 
 // EncodeModel returns a model as a safetensors file.
 func (o *Owner) EncodeModel(theta tensor.Vec, run string) ([]byte, error) {
-	return o.encode(run,
-		[]model.NamedVec{{Name: fmt.Sprintf("agent.%d", o.self), Vec: o.e.Task.Expand(theta)}})
+	return model.EncodeSafetensors(o.metadata(run), o.tensors(theta))
 }
 
-func (o *Owner) encode(run string, tensors []model.NamedVec) ([]byte, error) {
-	meta := map[string]string{"run": run, "engine": experiment.EngineVersion, "model": o.e.File.Model.Name,
+func (o *Owner) tensors(theta tensor.Vec) []model.NamedVec {
+	return []model.NamedVec{{Name: fmt.Sprintf("agent.%d", o.self), Vec: o.e.Task.Expand(theta)}}
+}
+
+// metadata says what a model file of the run is.
+func (o *Owner) metadata(run string) map[string]string {
+	return map[string]string{"run": run, "engine": experiment.EngineVersion, "model": o.e.File.Model.Name,
 		"noise": o.e.File.Privacy.Noise, "samples": rundir.FormatShape(o.e.Task.SampleShape())}
-	return model.EncodeSafetensors(meta, tensors)
 }

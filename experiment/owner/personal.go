@@ -7,12 +7,13 @@ import (
 	"sotto/data/schema"
 	"sotto/experiment"
 	"sotto/experiment/rundir"
+	"sotto/model"
 	"sotto/tensor"
 )
 
 // PersonalDir is the folder in a state directory with the owner's own model, a model like
 // any other: config, parameters and schema.
-const PersonalDir = "personal"
+const PersonalDir = rundir.PersonalDir
 
 // Personal is the owner's own model, which [personal] makes of the shared one and of the
 // owner's records. For the owner alone.
@@ -36,7 +37,9 @@ func personal(p *process, shared tensor.Vec) (*Personal, error) {
 	if err := os.MkdirAll(filepath.Join(p.State, PersonalDir), 0o700); err != nil {
 		return nil, err
 	}
-	b, err := p.EncodeModel(m.Theta, p.run())
+	meta := p.metadata(p.run())
+	meta["noise"], meta["own"] = "none", "true"
+	b, err := model.EncodeSafetensors(meta, p.tensors(m.Theta))
 	if err != nil {
 		return nil, err
 	}

@@ -20,6 +20,8 @@ import (
 const (
 	NodeFile = "node.json"
 	OwnFile  = "own.json" // figures of the owner's records, for the owner alone
+	// PersonalDir is the folder of the owner's own model.
+	PersonalDir = "personal"
 )
 
 // Node is what a node's state directory says of the run that it takes part in. It holds

@@ -23,12 +23,26 @@ import (
 // columns, how it was trained, what that cost in privacy, and figures where they are
 // public. All of it follows from files that may be shown: an owner's own figures are not
 // in it. The statements of a simulation are recomputed from its ledgers first, the
-// signature of a node's is checked.
+// signature of a node's is checked. Of an owner's own model it says that it is not to be
+// shown, and nothing of how the shared one was trained.
 func (m *Model) Card() ([]byte, error) {
 	c := card{Model: m}
+	own, err := m.Own()
+	if err != nil {
+		return nil, err
+	}
 	fmt.Fprintf(&c, "# Model card: %s\n", text(m.file.Run.Name))
+	if own {
+		fmt.Fprintf(&c, "\n**This model is %s.**\n", OwnNote)
+	}
 	c.prediction()
 	c.columns()
+	if own {
+		fmt.Fprintf(&c, "\n## How it was made\n\nModel %s of %d parameters, of a shared model and of the "+
+			"records of one owner. What is stated of the shared model's privacy does not hold for it.\n",
+			text(m.file.Model.Name), len(m.theta))
+		return []byte(c.String()), nil
+	}
 	c.training()
 	if err := c.shapes(); err != nil {
 		return nil, err
@@ -41,6 +55,9 @@ func (m *Model) Card() ([]byte, error) {
 	}
 	return []byte(c.String()), nil
 }
+
+// OwnNote says what a model is whose Own is true.
+const OwnNote = "made of an owner's records without noise: for the owner alone"
 
 // card is the text so far of a model's card.
 type card struct {

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"sotto/config"
 	"sotto/data"
@@ -118,6 +119,11 @@ func (m *Model) readSchema() error {
 	if m.schema, err = schema.Parse(path, b); err != nil {
 		return err
 	}
+	digest, want := fmt.Sprintf("%x", m.schema.Digest()), m.file.Data.SchemaDigest
+	if want != "" && !strings.EqualFold(digest, want) {
+		return fmt.Errorf("%w: %w", data.ErrAltered, &config.Error{File: path, Found: "digest " + digest,
+			Allowed: want + ", the schema_digest of " + rundir.ConfigFile})
+	}
 	features, classes := len(m.schema.Features()), len(m.schema.Target.Values)
 	if features != m.shape.Features() || classes != m.shape.Classes {
 		return &config.Error{File: path, Found: fmt.Sprintf("%d features, %d classes", features, classes),
@@ -191,10 +197,30 @@ func (m *Model) Target() (name, unit string) {
 // Simulated says that the noise of the training came from seeded streams: it protects
 // nobody.
 func (m *Model) Simulated() (bool, error) {
-	b, err := os.ReadFile(filepath.Join(m.dir, rundir.ModelFile))
+	meta, err := m.metadata()
+	return meta["noise"] == "simulated", err
+}
+
+// Own says that the model is an owner's own one, made of its records without noise: for
+// the owner alone.
+func (m *Model) Own() (bool, error) {
+	dir, err := filepath.Abs(m.dir)
 	if err != nil {
 		return false, err
 	}
+	if filepath.Base(dir) == rundir.PersonalDir && rundir.IsNode(filepath.Dir(dir)) {
+		return true, nil // made before its file said so
+	}
+	meta, err := m.metadata()
+	return meta["own"] == "true", err
+}
+
+// metadata is what the model's file says of itself.
+func (m *Model) metadata() (map[string]string, error) {
+	b, err := os.ReadFile(filepath.Join(m.dir, rundir.ModelFile))
+	if err != nil {
+		return nil, err
+	}
 	meta, _, err := model.DecodeSafetensors(b)
-	return meta["noise"] == "simulated", err
+	return meta, err
 }

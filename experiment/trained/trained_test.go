@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"sotto/config"
+	"sotto/data"
 	"sotto/data/schema"
 	"sotto/experiment/trained"
 	"sotto/model"
@@ -161,6 +162,15 @@ func TestReadByPosition(t *testing.T) {
 	}
 }
 
+func digestOf(t *testing.T, text string) string {
+	t.Helper()
+	s, err := schema.Parse("schema.toml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%x", s.Digest())
+}
+
 func TestLoadRefuses(t *testing.T) {
 	logistic := "[model]\nname = \"logistic\"\n"
 	for name, c := range map[string]struct{ dir, agent, want string }{
@@ -179,6 +189,15 @@ func TestLoadRefuses(t *testing.T) {
 		if !errors.As(err, &e) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %s", name, err, c.want)
 		}
+	}
+	conf := fmt.Sprintf("[data]\ndataset = \"table\"\nschema = \"schema.toml\"\nschema_digest = %q\n"+
+		"[model]\nname = \"least-squares\"\n", digestOf(t, numberSchema))
+	load(t, folder(t, conf, numberSchema, "1x1x1, 0 classes", tensor.Vec{1}), "0")
+	other := strings.Replace(numberSchema, "[0, 10]", "[0, 20]", 1)
+	_, err := trained.Load(folder(t, conf, other, "1x1x1, 0 classes", tensor.Vec{1}), "0")
+	if !errors.Is(err, data.ErrAltered) || !strings.Contains(err.Error(), digestOf(t, other)) ||
+		!strings.Contains(err.Error(), digestOf(t, numberSchema)) {
+		t.Errorf("another schema of the same size: %v", err)
 	}
 	m := load(t, folder(t, "[model]\nname = \"autoencoder\"\nhidden = [1]\n", "", "1x1x1, 0 classes",
 		make(tensor.Vec, 4)), "0")
