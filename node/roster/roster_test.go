@@ -74,6 +74,32 @@ func members(t testing.TB, n int) (*Roster, []ed25519.PrivateKey) {
 	return r, keys
 }
 
+// A roster has the same digest before it is written and after it is read, also that of a
+// member without neighbors.
+func TestDigestOfWhatIsRead(t *testing.T) {
+	lone, _ := members(t, 3)
+	lone.Size, lone.Members = 1, lone.Members[:1]
+	g, err := topology.FromRows("complete", []float64{1}, [][]agent.Neighbor{nil})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lone.Weigh(g)
+	three, _ := members(t, 3)
+	for _, r := range []*Roster{lone, three} {
+		b, err := r.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := Parse("run.roster", b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Digest() != back.Digest() {
+			t.Errorf("%d members: %x in memory, %x of the file", r.Size, r.Digest(), back.Digest())
+		}
+	}
+}
+
 func TestRosterIsSignedByAll(t *testing.T) {
 	r, keys := members(t, 4)
 	for i, key := range keys {

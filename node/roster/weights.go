@@ -17,8 +17,11 @@ func (r *Roster) Weigh(g *topology.Graph) {
 	r.Graph = g.Name()
 	for i := range r.Members {
 		m := &r.Members[i]
-		m.SelfWeight, m.Weights, m.Signature = g.SelfWeight(agent.ID(i)), map[string]float64{}, ""
+		m.SelfWeight, m.Weights, m.Signature = g.SelfWeight(agent.ID(i)), nil, ""
 		for _, nb := range g.In(agent.ID(i)) {
+			if m.Weights == nil { // without neighbors nil, as in a roster that was read
+				m.Weights = map[string]float64{}
+			}
 			m.Weights[r.Members[nb.ID].Name] = nb.Weight
 		}
 	}
