@@ -64,6 +64,10 @@ func Load(dir, agent string) (*Model, error) {
 	if m.file, err = experiment.Parse(path, b, nil); err != nil {
 		return nil, err
 	}
+	if experiment.Asks(m.file) {
+		return nil, &config.Error{File: dir, Found: "answers to questions, algorithm " + m.file.Algorithm.Name,
+			Allowed: "a model: sotto query " + dir + " shows answers"}
+	}
 	if m.theta, m.shape, err = rundir.ReadModel(dir, agent); err != nil {
 		return nil, absent(dir, err)
 	}
@@ -110,6 +114,10 @@ func (m *Model) readSchema() error {
 	path := filepath.Join(m.dir, schema.FileName)
 	b, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
+		if m.file.Data.Dataset == data.TableName {
+			return &config.Error{File: m.dir, Found: "no " + schema.FileName, Allowed: "the folder of a finished " +
+				"run or node, with the schema of its data set " + data.TableName}
+		}
 		m.format, err = data.FormatOf(m.file.Data.Dataset, m.file.Section("data"))
 		return m.file.At("data", err)
 	}

@@ -162,6 +162,51 @@ func TestReadByPosition(t *testing.T) {
 	}
 }
 
+// An owner's own model says so, by its file or, of older ones, by its place.
+func TestOwn(t *testing.T) {
+	conf := csvRun + "[model]\nname = \"logistic\"\n"
+	of := folder(t, conf, "", "1x2x1, 2 classes", tensor.Vec{1, 0})
+	dir := filepath.Join(t.TempDir(), "personal")
+	if err := os.Rename(of, dir); err != nil {
+		t.Fatal(err)
+	}
+	card := func(own bool) {
+		t.Helper()
+		m := load(t, dir, "0")
+		got, err := m.Own()
+		if err != nil || got != own {
+			t.Errorf("%v, %v, want %v", got, err, own)
+		}
+		b, err := m.Card()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(b), "\n\n**This model is "+trained.OwnNote+".**\n") != own ||
+			strings.Contains(string(b), "without a server") == own ||
+			strings.Contains(string(b), "privacy statement") == own {
+			t.Errorf("own %v:\n%s", own, b)
+		}
+	}
+	card(false)
+	node := filepath.Join(filepath.Dir(dir), "node.json")
+	if err := os.WriteFile(node, []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	card(true)
+	if err := os.Remove(node); err != nil {
+		t.Fatal(err)
+	}
+	b, err := model.EncodeSafetensors(map[string]string{"samples": "1x2x1, 2 classes", "noise": "none",
+		"own": "true"}, []model.NamedVec{{Name: "agent.0", Vec: tensor.Vec{1, 0}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "model.safetensors"), b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	card(true)
+}
+
 func digestOf(t *testing.T, text string) string {
 	t.Helper()
 	s, err := schema.Parse("schema.toml", []byte(text))
@@ -181,6 +226,8 @@ func TestLoadRefuses(t *testing.T) {
 		"other size": {folder(t, logistic, "", "1x2x1, 2 classes", tensor.Vec{1}), "0", "1 parameters"},
 		"not finite": {folder(t, logistic, "", "1x1x1, 2 classes", tensor.Vec{float32(math.NaN())}), "0",
 			"not finite"},
+		"no schema": {folder(t, "[data]\ndataset = \"table\"\n[model]\nname = \"least-squares\"\n", "",
+			"1x1x1, 0 classes", tensor.Vec{1}), "0", "found no schema.toml, allowed: "},
 		"other schema": {folder(t, logistic, numberSchema, "1x1x1, 2 classes", tensor.Vec{1}), "0",
 			"schema.toml: found 1 features, 0 classes"},
 	} {
