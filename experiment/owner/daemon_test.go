@@ -19,6 +19,7 @@ import (
 	"sotto/data"
 	"sotto/experiment"
 	"sotto/experiment/owner"
+	"sotto/internal/jsonfloat"
 	"sotto/node"
 	"sotto/node/keyfile"
 	"sotto/node/roster"
@@ -89,12 +90,13 @@ func chosen() node.Config {
 
 // Three owners with nothing but their files train one model: each has the status, the
 // model, a signed statement and the others' heads in its state directory, and its own
-// figures for itself alone. A second start finds all done and charges nothing.
+// figures for itself alone. A second start finds all done, charges nothing and keeps the
+// figures of the model trained alone.
 func TestDaemons(t *testing.T) {
 	members := team(t)
 	states := t.TempDir()
 	var net *wire.Memory
-	run := func() (outcomes [3]*owner.Outcome) {
+	run := func(alone bool) (outcomes [3]*owner.Outcome) {
 		net = nil
 		var daemons [3]owner.Daemon
 		for i := range members {
@@ -108,7 +110,7 @@ func TestDaemons(t *testing.T) {
 			over := net
 			daemons[i] = owner.Daemon{Membership: m, State: filepath.Join(states, m.Name()),
 				Overrides: owner.Overrides{Volatile: true},
-				Baseline:  i == 0,
+				Baseline:  alone && i == 0,
 				Dial: func(ed25519.PrivateKey, int) (node.Transport, error) {
 					return over.Open(agent.ID(i)), nil
 				}}
@@ -125,11 +127,15 @@ func TestDaemons(t *testing.T) {
 		all.Wait()
 		return outcomes
 	}
-	for _, out := range run() {
+	var first jsonfloat.Float
+	for _, out := range run(true) {
 		r := out.Result
 		if r == nil || r.Charges != 6 || r.Epsilon <= 0 || r.Tests != 30 || r.Metric != "accuracy" ||
 			(r.Alone != nil) != (r.Name == "m0") || !out.Status.Finished {
 			t.Fatalf("outcome %+v, %+v", out, r)
+		}
+		if r.Alone != nil {
+			first = *r.Alone
 		}
 		if rep, err := ledger.Verify(out.Ledger, ledger.Options{}); err != nil || rep.Charges != 6 {
 			t.Errorf("ledger of %s: %+v, %v", r.Name, rep, err)
@@ -154,9 +160,14 @@ func TestDaemons(t *testing.T) {
 		t.Errorf("rounds: %s, %v", rounds, err)
 	}
 	wasAside := emptied(t, heads, statement, filepath.Join(states, "m2", "heads.json"))
-	for _, out := range run() {
-		if out.Result.Charges != 6 {
-			t.Errorf("started again: %+v", out.Result)
+	for _, out := range run(false) {
+		r := out.Result
+		if r.Charges != 6 {
+			t.Errorf("started again: %+v", r)
+		}
+		if kept := r.Alone != nil && *r.Alone == first && r.Scores.Alone != nil &&
+			r.Scores.LessAlone != nil; kept != (r.Name == "m0") {
+			t.Errorf("started again without Baseline: %+v", r)
 		}
 	}
 	wasAside()

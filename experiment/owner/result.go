@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 
 	"sotto/experiment"
@@ -61,6 +62,9 @@ func (p *process) finish(n *node.Node) (*Result, error) {
 		return nil, err
 	}
 	r.Unanswered = experiment.Asks(p.e.File) && n.Status().Exhausted
+	if !p.Baseline {
+		keepAlone(p, r)
+	}
 	own, err := personal(p, n.Params())
 	if err != nil {
 		return nil, err
@@ -75,6 +79,21 @@ func (p *process) finish(n *node.Node) (*Result, error) {
 		return nil, err
 	}
 	return r, sayOwn(p, r)
+}
+
+// keepAlone takes what a process before has found of the model trained alone, where this
+// one was not asked for it and its other figures are the same.
+func keepAlone(p *process, r *Result) {
+	var before Result
+	b, err := os.ReadFile(filepath.Join(p.State, resultFile))
+	if err != nil || json.Unmarshal(b, &before) != nil || before.Alone == nil ||
+		before.Value != r.Value || before.Tests != r.Tests {
+		return
+	}
+	r.Alone = before.Alone
+	if r.Scores != nil && before.Scores != nil {
+		r.Scores.Alone, r.Scores.LessAlone = before.Scores.Alone, before.Scores.LessAlone
+	}
 }
 
 // writeAnswers leaves what a run that asks questions has found. It is what all members
