@@ -19,6 +19,7 @@ import (
 	"sotto/config"
 	"sotto/data/schema"
 	"sotto/experiment/rundir"
+	"sotto/live/event"
 	"sotto/node/checkpoint"
 	"sotto/node/keyfile"
 	"sotto/node/roster"
@@ -172,11 +173,16 @@ func (a *archive) putState(dir string) error {
 	if err != nil {
 		return err
 	}
+	for _, name := range personalFiles {
+		if rundir.Stands(filepath.Join(dir, filepath.FromSlash(name))) {
+			names = append(names, name)
+		}
+	}
 	for _, name := range names {
 		if b, ok := s.Files[name]; ok {
 			err = a.putBytes("state/"+name, b)
 		} else if isStateExtra(name) {
-			err = a.putFile("state/"+name, filepath.Join(dir, name))
+			err = a.putFile("state/"+name, filepath.Join(dir, filepath.FromSlash(name)))
 		}
 		if err != nil {
 			return err
@@ -189,11 +195,15 @@ func (a *archive) putState(dir string) error {
 // state.
 var stateExtras = []string{StatementFile, ModelFile, roundsFile, wakesFile, resultFile, headsFile,
 	checkpoint.RestoredFile, rundir.ConfigFile, rundir.NodeFile, schema.FileName,
-	rundir.AnswersFile}
+	rundir.AnswersFile, rundir.ShapesFile, event.File, event.LocalFile}
+
+// personalFiles are those of the owner's own model.
+var personalFiles = []string{PersonalDir + "/" + ModelFile, PersonalDir + "/" + rundir.ConfigFile,
+	PersonalDir + "/" + schema.FileName}
 
 func isStateExtra(name string) bool {
 	roster, _ := filepath.Match("roster-*.toml", name)
-	return roster || slices.Contains(stateExtras, name)
+	return roster || slices.Contains(stateExtras, name) || slices.Contains(personalFiles, name)
 }
 
 // putLedgers writes the secret and all ledgers of a folder. Segments are appended to, the
@@ -292,8 +302,8 @@ func inBackup(name string) bool {
 	case len(parts) == 1:
 		return name == "policy.toml" || name == "key" || name == manifestName
 	case parts[0] == "state":
-		return len(parts) == 2 &&
-			(strings.HasPrefix(parts[1], "checkpoint") || isStateExtra(parts[1]))
+		return isStateExtra(name[len("state/"):]) ||
+			len(parts) == 2 && strings.HasPrefix(parts[1], "checkpoint")
 	}
 	return parts[0] == "ledger" && (name == "ledger/"+secretName || len(parts) == 3 && isLedgerFile(parts[2]))
 }

@@ -275,7 +275,7 @@ func (r *Restore) place(name, ledgers string) string {
 		if r.State == "" || name[6:] == checkpoint.RestoredFile {
 			return ""
 		}
-		return filepath.Join(r.State, name[6:])
+		return filepath.Join(r.State, filepath.FromSlash(name[6:]))
 	}
 	return filepath.Join(ledgers, filepath.FromSlash(name[len("ledger/"):]))
 }

@@ -1,0 +1,83 @@
+package owner_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"sotto/experiment/owner"
+	"sotto/node/checkpoint"
+	"sotto/privacy/ledger"
+)
+
+const backupPolicy = `version = 1
+ledger = "ledger"
+algorithms = ["dsgd"]
+minimum_batch = 1
+[[dataset]]
+name = "csv"
+lifetime_epsilon = 1.0
+lifetime_delta = 1e-5
+min_records = 10
+`
+
+// What a node has left comes back from a backup, for the owner alone.
+func TestBackupHasTheResults(t *testing.T) {
+	dir := t.TempDir()
+	state, fsys := filepath.Join(dir, "state"), ledger.OS{AllowVolatile: true}
+	put := func(name, text string) {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("policy.toml", backupPolicy)
+	left := []string{"own.json", "answers.json", "shapes.json", "events.jsonl", "events.local.jsonl",
+		"roster-1.toml", "schema.toml", "personal/model.safetensors", "personal/config.toml",
+		"personal/schema.toml"}
+	for _, name := range left {
+		put("state/"+name, "this is "+name)
+	}
+	put("state/personal/other", "no file of a node's")
+	s, err := checkpoint.Open(state, fsys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Save(&checkpoint.Checkpoint{Round: 3}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b := owner.Backup{Policy: filepath.Join(dir, "policy.toml"), State: state}
+	to := filepath.Join(dir, "one.tar")
+	if _, err := b.Write(to); err != nil {
+		t.Fatal(err)
+	}
+	there := filepath.Join(dir, "new")
+	r := owner.Restore{Policy: filepath.Join(there, "policy.toml"), State: filepath.Join(there, "state"),
+		FS: fsys}
+	if _, err := r.Read(to); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range left {
+		path := filepath.Join(r.State, name)
+		got, err := os.ReadFile(path)
+		if err != nil || string(got) != "this is "+name {
+			t.Errorf("%s: %q, %v", name, got, err)
+			continue
+		}
+		for p, want := range map[string]os.FileMode{path: 0o600, filepath.Dir(path): 0o700} {
+			if info, err := os.Stat(p); err != nil || info.Mode().Perm() != want {
+				t.Errorf("%s: mode %v, %v, want %v", p, info.Mode(), err, want)
+			}
+		}
+	}
+	if _, err := os.Stat(filepath.Join(r.State, "personal", "other")); err == nil {
+		t.Error("any file of personal/ is in the backup")
+	}
+}
