@@ -65,8 +65,8 @@ func Load(dir, agent string) (*Model, error) {
 		return nil, err
 	}
 	if experiment.Asks(m.file) {
-		return nil, &config.Error{File: dir, Found: "answers to questions, algorithm " + m.file.Algorithm.Name,
-			Allowed: "a model: sotto query " + dir + " shows answers"}
+		return nil, &config.Error{File: dir, Allowed: "a model: sotto query " + dir + " shows answers",
+			Found: "answers to questions, algorithm " + m.file.Algorithm.Name}
 	}
 	if m.theta, m.shape, err = rundir.ReadModel(dir, agent); err != nil {
 		return nil, absent(dir, err)
@@ -115,8 +115,9 @@ func (m *Model) readSchema() error {
 	b, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if m.file.Data.Dataset == data.TableName {
-			return &config.Error{File: m.dir, Found: "no " + schema.FileName, Allowed: "the folder of a finished " +
-				"run or node, with the schema of its data set " + data.TableName}
+			return &config.Error{File: m.dir, Found: "no " + schema.FileName,
+				Allowed: "the folder of a finished run or node, with the schema of its data set " +
+					data.TableName}
 		}
 		m.format, err = data.FormatOf(m.file.Data.Dataset, m.file.Section("data"))
 		return m.file.At("data", err)
