@@ -42,7 +42,7 @@ A model that a simulation has trained protects nobody: its noise came from the s
 			if err != nil {
 				return err
 			}
-			return cli.WriteTo(cmd, out, b)
+			return cli.WriteTo(cmd, out, b, cli.ForAll, args[0])
 		},
 	}
 	c.Flags().StringVar(&agent, "agent", "mean", "an agent's number, or mean")

@@ -94,7 +94,7 @@ says why. It is as private as the table.`),
 			if err != nil {
 				return err
 			}
-			return cli.WriteTo(cmd, out, b)
+			return cli.WriteTo(cmd, out, b, cli.ForOwner, args[0], f.data)
 		},
 	}
 	f.register(c, "your table, a CSV file")
@@ -200,7 +200,7 @@ cost in privacy, by the privacy statement beside it. An owner's own figures are 
 			if err != nil {
 				return err
 			}
-			return cli.WriteTo(cmd, out, b)
+			return cli.WriteTo(cmd, out, b, cli.ForAll, args[0])
 		},
 	}
 	c.Flags().StringVar(&agent, "agent", "mean", "an agent's number, or mean")

@@ -13,6 +13,8 @@ import (
 
 	"sotto/cmd/sotto/cli"
 	"sotto/experiment"
+	"sotto/experiment/rundir"
+	"sotto/internal/atomicfile"
 	"sotto/report"
 )
 
@@ -42,18 +44,22 @@ what privacy's loss by class and agent is measured against.`),
 			if err != nil {
 				return err
 			}
+			mode := cli.ForAll
+			if rundir.IsNode(args[0]) {
+				mode = cli.ForOwner
+			}
+			if err := cli.WriteFile(out, page, mode, args...); err != nil {
+				return err
+			}
 			if len(files) > 0 {
 				if err := os.MkdirAll(plots, 0o755); err != nil {
 					return err
 				}
 			}
 			for _, f := range files {
-				if err := os.WriteFile(filepath.Join(plots, f.Name), f.Bytes, 0o644); err != nil {
+				if err := atomicfile.Write(filepath.Join(plots, f.Name), f.Bytes); err != nil {
 					return err
 				}
-			}
-			if err := os.WriteFile(out, page, 0o644); err != nil {
-				return err
 			}
 			said := fmt.Sprintf("%s, %d plots in %s\n", out, len(files)/2, plots)
 			made := map[string]any{"page": out, "plots": len(files) / 2, "folder": plots}

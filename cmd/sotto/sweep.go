@@ -191,7 +191,7 @@ func newSweepMerge() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return cli.WriteTo(cmd, out, b)
+			return cli.WriteTo(cmd, out, b, cli.ForAll, args...)
 		},
 	}
 	c.Flags().StringVar(&out, "out", "", "file to write; default: standard output")

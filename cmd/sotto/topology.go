@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -119,7 +118,11 @@ func newTopologyDraw() *cobra.Command {
 			if err := plot.WriteGraph(&b, d, out); err != nil {
 				return err
 			}
-			if err := os.WriteFile(out, b.Bytes(), 0o644); err != nil {
+			var read []string
+			if run != "" {
+				read = []string{run}
+			}
+			if err := cli.WriteFile(out, b.Bytes(), cli.ForAll, read...); err != nil {
 				return err
 			}
 			return output.Print(cmd.OutOrStdout(), map[string]string{"file": out, "title": d.Title},

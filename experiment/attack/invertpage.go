@@ -10,6 +10,7 @@ import (
 
 	"sotto/experiment"
 	"sotto/experiment/rundir"
+	"sotto/internal/atomicfile"
 	"sotto/report"
 	"sotto/report/plot"
 )
@@ -53,7 +54,7 @@ func (r *InvertReport) Write(dir string) error {
 		if err := im.WritePNG(&b); err != nil {
 			return err
 		}
-		if err := os.WriteFile(filepath.Join(dir, names[k]), b.Bytes(), 0o644); err != nil {
+		if err := atomicfile.Write(filepath.Join(dir, names[k]), b.Bytes()); err != nil {
 			return err
 		}
 		p, err := im.Picture()
@@ -70,7 +71,7 @@ func (r *InvertReport) Write(dir string) error {
 	if err := report.WriteHTML(&b, page); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(dir, "invert.html"), b.Bytes(), 0o644)
+	return atomicfile.Write(filepath.Join(dir, "invert.html"), b.Bytes())
 }
 
 func (row *Reconstruction) cells() []string {

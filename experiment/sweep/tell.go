@@ -4,13 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"time"
 
 	"sotto/experiment"
 	"sotto/experiment/run"
 	"sotto/experiment/rundir"
+	"sotto/internal/atomicfile"
 	"sotto/internal/jsonfloat"
 	"sotto/live/event"
 	"sotto/report"
@@ -100,7 +100,7 @@ func (w *sweeping) page() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return rundir.ReportFile, os.WriteFile(filepath.Join(w.dir, rundir.ReportFile), b, 0o644)
+	return rundir.ReportFile, atomicfile.Write(filepath.Join(w.dir, rundir.ReportFile), b)
 }
 
 // ended closes the stream. page is the name of the page that stays.

@@ -3,29 +3,61 @@
 package atomicfile
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
 
 // Write writes through a temporary file, so that path holds either all of b or what it
 // held before.
-func Write(path string, b []byte) error {
-	return Stream(path, func(w io.Writer) error {
-		_, err := w.Write(b)
-		return err
-	})
+func Write(path string, b []byte) error { return WriteMode(path, b, 0o644) }
+
+// WriteMode is Write of a file with other permissions.
+func WriteMode(path string, b []byte, mode fs.FileMode) error {
+	return through(path, all(b), mode, os.Rename)
 }
 
 // Stream is Write of what fill writes, which need not be in memory at once.
 func Stream(path string, fill func(w io.Writer) error) error {
+	return through(path, fill, 0o644, os.Rename)
+}
+
+// Create is WriteMode of a new file: one that is there stays, and is fs.ErrExist.
+func Create(path string, b []byte, mode fs.FileMode) error {
+	return through(path, all(b), mode, func(temp, path string) error {
+		err := os.Link(temp, path)
+		if err == nil {
+			return os.Remove(temp)
+		}
+		if _, there := os.Lstat(path); there == nil || errors.Is(err, fs.ErrExist) {
+			return fs.ErrExist
+		}
+		return os.Rename(temp, path) // a file system without links
+	})
+}
+
+func all(b []byte) func(w io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := w.Write(b)
+		return err
+	}
+}
+
+// through fills a temporary file beside path, and puts it in place.
+func through(path string, fill func(w io.Writer) error, mode fs.FileMode,
+	place func(temp, path string) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
 	if err != nil {
+		if at, ok := err.(*fs.PathError); ok {
+			at.Path = path
+		}
 		return err
 	}
 	if err = fill(f); err == nil {
-		err = f.Chmod(0o644)
+		err = f.Chmod(mode)
 	}
 	if err == nil {
 		err = f.Sync()
@@ -34,7 +66,7 @@ func Stream(path string, fill func(w io.Writer) error) error {
 		err = cerr
 	}
 	if err == nil {
-		err = os.Rename(f.Name(), path)
+		err = place(f.Name(), path)
 	}
 	if err != nil {
 		os.Remove(f.Name())

@@ -1,6 +1,8 @@
 package atomicfile_test
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -30,6 +32,24 @@ func TestWriteReplacesOrLeaves(t *testing.T) {
 		t.Error("a file was written into a folder that is not there")
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, ".*")); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
+func TestCreateKeepsWhatIsThere(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	if err := atomicfile.Create(path, []byte("first"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := atomicfile.Create(path, []byte("second"), 0o644); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("a file was replaced: %v", err)
+	}
+	b, err := os.ReadFile(path)
+	info, serr := os.Stat(path)
+	if err != nil || serr != nil || string(b) != "first" || info.Mode().Perm() != 0o600 {
+		t.Errorf("%q, %v, %v, %v", b, info, err, serr)
+	}
+	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), ".*")); len(left) > 0 {
 		t.Errorf("left behind: %q", left)
 	}
 }

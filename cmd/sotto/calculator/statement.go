@@ -36,7 +36,7 @@ The ledger is verified first. With --out it writes a page to print and sign.`),
 				if err != nil {
 					return err
 				}
-				return cli.WriteTo(cmd, out, page)
+				return cli.WriteTo(cmd, out, page, cli.ForAll, args[0])
 			}
 			statements, err := rundir.Statements(args[0])
 			if err != nil {

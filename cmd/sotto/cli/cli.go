@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"strings"
 	"syscall"
 
@@ -150,13 +149,4 @@ func AtMostOne(what string) cobra.PositionalArgs {
 		}
 		return nil
 	}
-}
-
-// WriteTo writes to the file of an --out flag, or to standard output.
-func WriteTo(cmd *cobra.Command, path string, b []byte) error {
-	if path == "" {
-		_, err := cmd.OutOrStdout().Write(b)
-		return err
-	}
-	return os.WriteFile(path, b, 0o644)
 }

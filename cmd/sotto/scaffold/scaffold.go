@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"sotto/config"
+	"sotto/internal/atomicfile"
 )
 
 // Kinds are what Write can begin; the first is the simplest.
@@ -52,21 +53,11 @@ func Write(dir, kind string) ([]string, error) {
 			return err
 		}
 		paths = append(paths, path)
-		return writeNew(path, b)
+		return atomicfile.Create(path, b, 0o644)
 	})
 	return paths, err
 }
 
 func notNew(found string) error {
 	return &config.Error{Key: "DIR", Found: found, Allowed: "a new or an empty folder"}
-}
-
-// writeNew refuses a file that is there.
-func writeNew(path string, b []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b)
-	return errors.Join(err, f.Close())
 }

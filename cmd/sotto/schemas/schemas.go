@@ -3,7 +3,9 @@ package schemas
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 	"text/tabwriter"
@@ -13,6 +15,7 @@ import (
 	"sotto/cmd/sotto/cli"
 	"sotto/config"
 	"sotto/data/schema"
+	"sotto/internal/atomicfile"
 	"sotto/node/roster"
 )
 
@@ -60,18 +63,11 @@ other owners, and write confirmed = true: records are refused until then.`),
 				_, err := cmd.OutOrStdout().Write(draft)
 				return err
 			}
-			f, err := os.OpenFile(out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-			if os.IsExist(err) {
+			err = atomicfile.Create(out, draft, cli.ForOwner)
+			if errors.Is(err, fs.ErrExist) {
 				return cli.Usagef("--out: %s exists; nothing is overwritten", out)
 			}
-			if err != nil {
-				return err
-			}
-			if _, err := f.Write(draft); err != nil {
-				f.Close()
-				return err
-			}
-			return f.Close()
+			return err
 		},
 	}
 	ReadingFlags(c, &how)

@@ -18,6 +18,7 @@ import (
 	"sotto/cmd/sotto/cli"
 	"sotto/experiment"
 	"sotto/experiment/attack"
+	"sotto/internal/atomicfile"
 	"sotto/internal/jsonfloat"
 	"sotto/live/event"
 	"sotto/privacy/audit"
@@ -93,8 +94,8 @@ func (k *Kept) keep(reports []*audit.Report) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(os.WriteFile(filepath.Join(k.Dir, pageFile), b, 0o644),
-		os.WriteFile(filepath.Join(k.Dir, findingsFile), append(found, '\n'), 0o644))
+	return errors.Join(atomicfile.Write(filepath.Join(k.Dir, pageFile), b),
+		atomicfile.Write(filepath.Join(k.Dir, findingsFile), append(found, '\n')))
 }
 
 // open makes the directory, once it is known that there is something to look at.
