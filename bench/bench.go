@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sotto/config"
+	"sotto/internal/parallel"
 	"sotto/model"
 	"sotto/tensor"
 )
@@ -94,11 +95,11 @@ func Run(o Options, note func(what string)) (*Report, error) {
 	if !(o.Seconds > 0 && o.Seconds <= 3600) {
 		return nil, config.Bad("seconds", o.Seconds, "above 0 and at most 3600")
 	}
+	if err := parallel.Check(o.Workers); err != nil {
+		return nil, err
+	}
 	if o.Workers == 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
-	}
-	if o.Workers < 0 || o.Workers > 1024 {
-		return nil, config.Bad("workers", o.Workers, "0 (one for each processor) to 1024")
 	}
 	cases, err := pick(o.Models)
 	if err != nil {

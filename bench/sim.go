@@ -16,6 +16,7 @@ import (
 	"sotto/algo"
 	"sotto/config"
 	"sotto/data"
+	"sotto/internal/parallel"
 	"sotto/model"
 	"sotto/oracle"
 	"sotto/privacy"
@@ -54,11 +55,12 @@ type SimReport struct {
 // Sim measures private block coordinate descent at every size of at most limit agents (0:
 // all). note, when not nil, is told what comes next.
 func Sim(seconds float64, workers, limit int, note func(what string)) ([]SimReport, error) {
+	if err := parallel.Check(workers); err != nil {
+		return nil, err
+	}
 	switch {
 	case !(seconds > 0 && seconds <= 3600):
 		return nil, config.Bad("seconds", seconds, "above 0 and at most 3600")
-	case workers < 0 || workers > 1024:
-		return nil, config.Bad("workers", workers, "0 (one for each processor) to 1024")
 	case limit < 0 || limit > 0 && limit < SimCases[0].Agents:
 		return nil, config.Bad("agents", limit,
 			fmt.Sprintf("0 (all sizes) or at least %d", SimCases[0].Agents))

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"sotto/config"
+	"sotto/internal/parallel"
 )
 
 // Paper is a publication with its studies, each by the part of its name that follows the
@@ -70,6 +71,9 @@ func (p Papers) Run(ctx context.Context, name string, opt Options) (*Document, e
 	}
 	if !slices.Contains(s.Sizes(), opt.Scale) {
 		return nil, config.Bad("scale", string(opt.Scale), fmt.Sprintf("one of %v for this study", s.Sizes()))
+	}
+	if err := parallel.Check(opt.Sweep.Workers); err != nil {
+		return nil, err
 	}
 	d, err := s.document(ctx, name, opt)
 	if err != nil {

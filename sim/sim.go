@@ -108,8 +108,8 @@ func New(cfg Config) (Runtime, error) {
 	if len(cfg.Agents) == 0 {
 		return nil, config.Bad("agents", len(cfg.Agents), "at least 1")
 	}
-	if cfg.Workers < 0 {
-		return nil, config.Bad("workers", cfg.Workers, "at least 0")
+	if err := parallel.Check(cfg.Workers); err != nil {
+		return nil, err
 	}
 	if cfg.Workers == 0 {
 		cfg.Workers = runtime.GOMAXPROCS(0)

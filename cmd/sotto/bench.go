@@ -66,7 +66,7 @@ Models: `) + strings.Join(names, ", ") + `.`,
 	c.Flags().StringSliceVar(&models, "models", nil, "models to measure, separated by commas (default: all)")
 	c.Flags().Float64Var(&o.Seconds, "seconds", 2,
 		"time for each model; a step that takes longer is finished")
-	c.Flags().IntVar(&o.Workers, "workers", 0, "worker goroutines (0: one for each processor)")
+	cli.WorkersFlag(c, &o.Workers, "worker goroutines (0: one for each processor)")
 	c.Flags().BoolVar(&o.Explain, "explain", false,
 		"list each model's layers: sizes, work, how gradient norms are found")
 	c.Flags().BoolVar(&simulator, "sim", false,

@@ -137,7 +137,7 @@ func newCampaignRun() *cobra.Command {
 		"i/n: run every n-th run of the campaign, the i-th first, from 0")
 	fl.IntVar(&f.sweep.part.shards, "shards", 0,
 		"n: as --shard i/n with i from the environment of an array job")
-	fl.IntVar(&f.sweep.workers, "workers", 0,
+	cli.WorkersFlag(c, &f.sweep.workers,
 		"runs at the same time; 0: one for each processor; changes no result")
 	cli.DataDirFlag(c, &f.sweep.dataDir)
 	return c

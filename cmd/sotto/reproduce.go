@@ -117,7 +117,7 @@ func newReproduce() *cobra.Command {
 	f.live.Register(c)
 	cli.Formerly(c, "format", "output")
 	f.part.register(fl)
-	fl.IntVar(&f.workers, "workers", 0, "runs at the same time; 0: one for each processor; changes no result")
+	cli.WorkersFlag(c, &f.workers, "runs at the same time; 0: one for each processor; changes no result")
 	cli.DataDirFlag(c, &f.dataDir)
 	c.AddCommand(newCampaign(), newReproduceList())
 	return c

@@ -59,7 +59,7 @@ Without FILE a built-in task runs on generated data. An interrupted run (Ctrl-C)
 		"give what the file leaves out of rounds, batch size, clip, step sizes and graph as sotto plan "+
 			"--suggest proposes it")
 	fl.StringVar(&f.seed, "seed", "", "seed, in place of the run file's")
-	fl.IntVar(&f.workers, "workers", 0,
+	cli.WorkersFlag(c, &f.workers,
 		"agents stepped at the same time; 0: one for each processor; changes no result")
 	fl.StringVar(&f.out, "out", "runs", "folder of run directories")
 	fl.StringVar(&f.resume, "resume", "", "go on with the interrupted run in this directory")
@@ -105,10 +105,6 @@ func (f *runFlags) check(args []string) error {
 	}
 	if err := f.live.Check(); err != nil {
 		return err
-	}
-	if f.workers < 0 {
-		return cli.Usagef("--workers: found %d, allowed: 0 (one for each processor) or more",
-			f.workers)
 	}
 	if f.seed != "" {
 		if _, err := strconv.ParseUint(f.seed, 10, 63); err != nil {

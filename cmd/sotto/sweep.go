@@ -57,7 +57,7 @@ sweep without shards takes their rows over. With
 	fl.StringArrayVar(&f.axes, "sweep", nil,
 		"vary one key, section.key=a,b,c, in place of the file's list (repeatable)")
 	f.part.register(fl)
-	fl.IntVar(&f.workers, "workers", 0,
+	cli.WorkersFlag(c, &f.workers,
 		"cells at the same time; 0: one for each processor; changes no result")
 	fl.StringVar(&f.out, "out", "sweeps", "folder of sweep directories")
 	fl.BoolVar(&f.discard, "discard-runs", false, "keep the rows only, not the run directories")

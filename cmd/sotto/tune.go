@@ -96,7 +96,7 @@ search that was stopped goes on with the same command.`),
 		"charge nothing for a search on private data; every result is stamped")
 	fl.BoolVar(&f.simulated, "simulated", false,
 		"make a charged search by its seed, for research; it protects nobody")
-	fl.IntVar(&f.workers, "workers", 0,
+	cli.WorkersFlag(c, &f.workers,
 		"trials at the same time; 0: one for each processor; changes no result")
 	fl.StringVar(&f.out, "out", "tunes", "folder of search directories")
 	f.output.Register(c)

@@ -33,7 +33,7 @@ func (f *worthFlags) register(c *cobra.Command) {
 			"nobody knows as many as the owner")
 	fl.Float64SliceVar(&f.epsilons, "epsilons", []float64{.5, 1, 3, 8}, "with --worth: what is looked at")
 	fl.IntVar(&f.worlds, "worlds", 20, "with --worth: simulations of each kind, at least 2")
-	fl.IntVar(&f.workers, "workers", 0,
+	cli.WorkersFlag(c, &f.workers,
 		"with --worth: simulations beside each other; 0: one for each processor; what is said does not "+
 			"depend on it")
 }

@@ -8,6 +8,7 @@ import (
 	"sotto/agent"
 	"sotto/data"
 	"sotto/experiment"
+	"sotto/internal/parallel"
 	"sotto/oracle"
 	"sotto/privacy"
 	"sotto/privacy/ledger"
@@ -65,6 +66,9 @@ func Own(e *experiment.Experiment) Population {
 // held; a fresh one starts them with what was charged before.
 func Start(e *experiment.Experiment, pop Population, workers int,
 	restored [][]ledger.Record) (*Simulation, error) {
+	if err := parallel.Check(workers); err != nil {
+		return nil, err
+	}
 	n := e.File.Topology.Agents
 	w := &Simulation{
 		e:         e,
@@ -75,7 +79,7 @@ func Start(e *experiment.Experiment, pop Population, workers int,
 		parties:   make([]*experiment.Party, n),
 	}
 	defer func() { w.restoring = false }()
-	if workers <= 0 {
+	if workers == 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
 	var released [][]ledger.Record

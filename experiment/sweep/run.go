@@ -65,9 +65,10 @@ func (o *Options) validate() error {
 	if o.Shards == 0 {
 		o.Shards = 1
 	}
+	if err := parallel.Check(o.Workers); err != nil {
+		return err
+	}
 	switch {
-	case o.Workers < 0:
-		return config.Bad("workers", o.Workers, "at least 0")
 	case o.Shards < 1:
 		return config.Bad("shards", o.Shards, "at least 1")
 	case o.Shard < 0 || o.Shard >= o.Shards:

@@ -94,8 +94,8 @@ type searching struct {
 // on the secret in its directory too, not on the number of workers. best.toml is the run
 // file with the values that were found.
 func (t *Search) Run(ctx context.Context, opt Options) (*Result, error) {
-	if opt.Workers < 0 {
-		return nil, config.Bad("workers", opt.Workers, "at least 0")
+	if err := parallel.Check(opt.Workers); err != nil {
+		return nil, err
 	}
 	if opt.Workers == 0 {
 		opt.Workers = runtime.GOMAXPROCS(0)

@@ -107,6 +107,9 @@ const fewest = 20
 // Ask runs the worlds. Questions about models that are not linear, or of more than two
 // classes, and of too few records are refused.
 func Ask(ctx context.Context, q *Question) (*Answer, error) {
+	if err := parallel.Check(q.Workers); err != nil {
+		return nil, err
+	}
 	l, err := newLaw(q)
 	if err != nil {
 		return nil, err

@@ -5,12 +5,26 @@ package parallel
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"sync"
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
+
+	"sotto/config"
 )
+
+// MostWorkers is what Check allows: each goroutine has scratch memory of its own.
+const MostWorkers = 1024
+
+// Check refuses a number of workers with a *config.Error.
+func Check(workers int) error {
+	if workers < 0 || workers > MostWorkers {
+		return config.Bad("workers", workers, fmt.Sprintf("0 (one for each processor) to %d", MostWorkers))
+	}
+	return nil
+}
 
 // For calls f for 0 .. n-1 on at most workers goroutines; 0 workers means one for each
 // processor. f writes only to places that belong to its i, so that nothing depends on the

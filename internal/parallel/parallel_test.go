@@ -91,3 +91,11 @@ func TestACrewMakesEveryCallOnceWithScratchOfItsOwn(t *testing.T) {
 		}
 	}
 }
+
+func TestCheckBoundsWorkers(t *testing.T) {
+	for n, ok := range map[int]bool{-1: false, 0: true, MostWorkers: true, MostWorkers + 1: false} {
+		if err := Check(n); (err == nil) != ok {
+			t.Errorf("%d workers: %v", n, err)
+		}
+	}
+}

@@ -15,6 +15,7 @@ import (
 	"sotto/config"
 	"sotto/experiment/sweep"
 	"sotto/internal/atomicfile"
+	"sotto/internal/parallel"
 	"sotto/reproduce"
 )
 
@@ -95,6 +96,9 @@ func Run(ctx context.Context, papers reproduce.Papers, opt Options) error {
 	opt.Sweep.Shards = max(1, opt.Sweep.Shards)
 	if s := opt.Sweep.Shard; s < 0 || s >= opt.Sweep.Shards {
 		return config.Bad("shard", s, fmt.Sprintf("0 to %d", opt.Sweep.Shards-1))
+	}
+	if err := parallel.Check(opt.Sweep.Workers); err != nil {
+		return err
 	}
 	parts, err := Parts(papers, opt.Studies, opt.Scale)
 	if err != nil {

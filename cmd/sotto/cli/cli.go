@@ -38,7 +38,10 @@ func BadFlag(cmd *cobra.Command, err error) error {
 	}
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) {
-		if kind := kinds[invalid.GetFlag().Value.Type()]; kind != "" {
+		var bad *config.Error
+		if kind := kinds[invalid.GetFlag().Value.Type()]; errors.As(invalid.Unwrap(), &bad) {
+			err = bad
+		} else if kind != "" {
 			err = config.Bad("--"+invalid.GetFlag().Name, invalid.GetValue(), kind)
 		}
 	}

@@ -10,9 +10,11 @@ import (
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
+	"github.com/spf13/cobra"
 
 	"sotto/config"
 	"sotto/experiment/runfile"
+	"sotto/internal/parallel"
 )
 
 // OfFlag puts flags in place of the settings that an error in one is about.
@@ -22,6 +24,26 @@ func OfFlag(err error, flags map[string]string) error {
 		bad.Key = cmp.Or(flags[bad.Key], bad.Key)
 	}
 	return err
+}
+
+// WorkersFlag adds --workers, whose number every command bounds alike.
+func WorkersFlag(c *cobra.Command, n *int, usage string) {
+	c.Flags().Var((*workers)(n), "workers", usage)
+}
+
+type workers int
+
+func (w *workers) String() string { return strconv.Itoa(int(*w)) }
+
+func (w *workers) Type() string { return "int" }
+
+func (w *workers) Set(s string) error {
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		return err
+	}
+	*w = workers(n)
+	return OfFlag(parallel.Check(n), map[string]string{"workers": "--workers"})
 }
 
 // DecodeSettings decodes "key=value" flags into parameter structs, strictly: each key
