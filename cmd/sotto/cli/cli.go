@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -140,8 +141,18 @@ func Between(least, most int, what string) cobra.PositionalArgs {
 			return Usagef("%s takes %s, found %d arguments; see %s --help", cmd.CommandPath(),
 				what, len(args), cmd.CommandPath())
 		}
-		return nil
+		return noEmpty(cmd, what, args)
 	}
+}
+
+// noEmpty refuses an argument that is there and empty, as one of a variable that is not
+// set.
+func noEmpty(cmd *cobra.Command, what string, args []string) error {
+	if slices.Contains(args, "") {
+		return Usagef("%s takes %s, found an empty name; see %s --help", cmd.CommandPath(), what,
+			cmd.CommandPath())
+	}
+	return nil
 }
 
 // AtMostOne takes an argument or none.
@@ -150,6 +161,6 @@ func AtMostOne(what string) cobra.PositionalArgs {
 		if len(args) > 1 {
 			return Usagef("%s takes at most one %s, found %d", cmd.CommandPath(), what, len(args))
 		}
-		return nil
+		return noEmpty(cmd, "at most one "+what, args)
 	}
 }
