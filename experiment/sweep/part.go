@@ -38,7 +38,7 @@ func (s *Sweep) part(opt *Options) ([]int, error) {
 // has reports whether values of the axes have those of only.
 func (s *Sweep) has(values []string, only map[string]string) bool {
 	for k, axis := range s.Axes {
-		if v, ok := only[axis]; ok && v != values[k] {
+		if v, ok := only[axis]; ok && !same(v, values[k]) {
 			return false
 		}
 	}
@@ -54,12 +54,14 @@ func (s *Sweep) checkOnly(only map[string]string) error {
 				strings.Join(s.Axes, ", "))
 		}
 		var values []string
+		known := false
 		for _, c := range s.cells {
+			known = known || same(c.Values[k], only[axis])
 			if v := fmt.Sprintf("%q", c.Values[k]); !slices.Contains(values, v) {
 				values = append(values, v)
 			}
 		}
-		if !slices.Contains(values, fmt.Sprintf("%q", only[axis])) {
+		if !known {
 			return config.Bad("only", axis+"="+only[axis], fmt.Sprintf("a value of %s: %s",
 				axis, strings.Join(values, ", ")))
 		}

@@ -62,6 +62,18 @@ func TestSweepLeavesForeignShards(t *testing.T) {
 	}
 }
 
+func TestValuesAreComparedAsNumbers(t *testing.T) {
+	for _, c := range []struct {
+		v, w string
+		want bool
+	}{{"1", "1.0", true}, {"1e-5", "0.00001", true}, {"ring", "ring", true}, {"ring", "star", false},
+		{"1", "2", false}, {"9007199254740993", "9007199254740992", false}, {"", "0", false}} {
+		if same(c.v, c.w) != c.want {
+			t.Errorf("%q and %q: %v, want %v", c.v, c.w, !c.want, c.want)
+		}
+	}
+}
+
 func TestSweepOnly(t *testing.T) {
 	_, want := sweepTo(t, tiny(t), Options{Out: t.TempDir()})
 	out := t.TempDir()

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
@@ -123,9 +124,38 @@ func Parse(file string, b []byte, set, axes []string) (*Sweep, error) {
 				config.Bad(k, fmt.Sprintf("%d values after %d cells", len(lists[k]), len(s.cells)),
 					fmt.Sprintf("at most %d cells", maxCells)))
 		}
+		if v := twice(lists[k]); v != "" {
+			return nil, doc.Locate(experiment.SweepSection, config.Bad(k, v+" twice", "each value once"))
+		}
 		s.cells = product(s.cells, k, lists[k])
 	}
 	return s, s.check()
+}
+
+// bare is a string without the quotes of TOML.
+func bare(v string) string { return strings.Trim(v, `"'`) }
+
+// twice is a value that a list has a second time, or "".
+func twice(list []string) string {
+	for k, v := range list {
+		if slices.ContainsFunc(list[:k], func(w string) bool { return same(bare(v), bare(w)) }) {
+			return v
+		}
+	}
+	return ""
+}
+
+// same compares two values as numbers where both are, and else as text. Whole numbers,
+// as seeds, are compared in full.
+func same(v, w string) bool {
+	a, aerr := strconv.ParseInt(v, 10, 64)
+	b, berr := strconv.ParseInt(w, 10, 64)
+	if aerr == nil && berr == nil {
+		return a == b
+	}
+	x, xerr := strconv.ParseFloat(v, 64)
+	y, yerr := strconv.ParseFloat(w, 64)
+	return v == w || xerr == nil && yerr == nil && x == y
 }
 
 // product gives every cell every value of a key, the values fastest.
@@ -134,8 +164,7 @@ func product(cells []Cell, key string, values []string) []Cell {
 	for _, c := range cells {
 		for _, v := range values {
 			out = append(out, Cell{
-				// strings without the quotes of TOML
-				Values: append(slices.Clone(c.Values), strings.Trim(v, `"'`)),
+				Values: append(slices.Clone(c.Values), bare(v)),
 				Set:    append(slices.Clone(c.Set), key+"="+v),
 			})
 		}
