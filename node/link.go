@@ -23,7 +23,6 @@ type link struct {
 	presence
 	farewell
 	attestation *mark.Attestation // about the neighbor's ledger; nil: none was heard
-	terms       likeness          // of those that it has said it runs under
 }
 
 // line is the way to a neighbor.
@@ -344,11 +343,15 @@ func (l *link) turned(n *Node, refused Refusal, kind FrameKind) bool {
 		return true
 	}
 	if refused == RefusedTwin && !n.started {
-		n.twin = n.name(l.id)
+		n.unlike = fmt.Errorf("%w: it goes on, as %s has seen, and this one stands at %d", ErrClone,
+			n.name(l.id), n.check.Round)
 		n.signal()
 	}
 	if refused == RefusedTerms {
 		l.drop(Hello)
+		if !n.started && !n.cfg.SignedTerms {
+			n.agree(l, ^n.cfg.terms())
+		}
 		n.signal()
 	}
 	return false

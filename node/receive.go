@@ -19,7 +19,7 @@ func (n *Node) receive(from agent.ID, b []byte) error {
 	}
 	if err != nil {
 		n.refuse(from, err)
-		if errors.Is(err, RefusedBehind) || errors.Is(err, RefusedTerms) || errors.Is(err, RefusedTwin) {
+		if errors.Is(err, RefusedBehind) || errors.Is(err, RefusedTerms) {
 			n.testify(from, nil, false) // so that it learns where it was
 		}
 	}
@@ -104,10 +104,13 @@ func (w *witness) met(l *link, f *Frame) error {
 	defer n.mu.Unlock()
 	terms := binary.LittleEndian.Uint64(f.Payload)
 	n.known[l.id].clock.Take(terms>>clockAt, time.Now())
-	if n.agree(l, terms) {
+	if terms&proceeds == n.cfg.terms()&proceeds {
 		return nil
 	}
-	n.signal()
+	if !n.started && !n.cfg.SignedTerms {
+		n.agree(l, terms)
+		n.signal()
+	}
 	return fmt.Errorf("%w: this node is to %s", RefusedTerms, n.cfg.Missing)
 }
 

@@ -189,13 +189,12 @@ func (s *standing) ask(ctx context.Context) error {
 				l.turn(n, Late)
 			}
 		}
-		err, outrun := n.unlike(), n.outrun()
+		err, outrun := n.unlike, n.outrun()
 		n.mu.Unlock()
 		switch {
 		case outrun:
 			return errOnward
-		case err != nil && (missing == 0 || late || errors.Is(err, ErrClone) ||
-			untold == 0 && n.cfg.Missing != Proceed): // so that others end as well
+		case err != nil && (untold == 0 || late || errors.Is(err, ErrClone)): // so that others end as well
 			return err
 		case err != nil:
 		case missing == 0,

@@ -39,48 +39,11 @@ func (c *Config) Agree(t *roster.Terms) error {
 	return nil
 }
 
-// likeness says how terms compare with this node's.
-type likeness uint8
-
-const (
-	unheard likeness = iota
-	alike
-	others
-)
-
-// agree notes the terms that a neighbor runs under, and reports whether they are this
-// node's. Node.mu is held.
-func (w *witness) agree(l *link, terms uint64) bool {
-	l.terms = others
-	if terms&proceeds == w.n.cfg.terms()&proceeds {
-		l.terms = alike
-	}
-	return l.terms == alike
-}
-
-// unlike is the error of a node that cannot go on beside its neighbors. That another
-// process has its key is the word of one, whom a mark has to prove right. Who waits ends
-// for one neighbor with other terms, and who goes on without others when all are of them.
-// Node.mu is held.
-func (w *witness) unlike() error {
+// agree notes a neighbor that runs under other terms. Node.mu is held.
+func (w *witness) agree(l *link, terms uint64) {
 	n := w.n
-	if w.twin != "" && n.lost() {
-		return fmt.Errorf("%w: it goes on, as %s has seen, and this one stands at %d", ErrClone, w.twin,
-			n.check.Round)
+	if terms&proceeds != n.cfg.terms()&proceeds && n.unlike == nil {
+		n.unlike = fmt.Errorf("%w: this node is to %s for peers that miss a deadline, %s is not; allowed: "+
+			"the same --missing for all members", ErrTerms, n.cfg.Missing, n.name(l.id))
 	}
-	var other *link
-	for _, l := range n.order {
-		switch {
-		case n.cfg.SignedTerms:
-		case l.terms == alike && n.cfg.Missing == Proceed:
-			return nil
-		case l.terms == others:
-			other = l
-		}
-	}
-	if other == nil {
-		return nil
-	}
-	return fmt.Errorf("%w: this node is to %s for peers that miss a deadline, %s is not; allowed: "+
-		"the same --missing for all members", ErrTerms, n.cfg.Missing, n.name(other.id))
 }

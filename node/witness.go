@@ -38,7 +38,7 @@ func (a *acquaintance) doubts() Doubts { return Doubts{a.backs, a.twice, a.lied}
 type witness struct {
 	n          *Node
 	known      []acquaintance // by member
-	twin       string         // the neighbor that has said that another process goes on; "": none
+	unlike     error          // a neighbor runs under other terms, or knows of another process
 	broadcasts atomic.Bool    // what is sent in a round is one for all
 	courier    courier
 }

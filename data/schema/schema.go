@@ -18,6 +18,7 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 
 	"sotto/config"
+	"sotto/internal/tomltext"
 )
 
 // Version is the one version of schema files.
@@ -128,6 +129,10 @@ func Read(path string) (*Schema, error) {
 
 // Parse is Read on bytes; file names them in errors, which are *config.Error.
 func Parse(file string, b []byte) (*Schema, error) {
+	b, err := tomltext.Of(file, b)
+	if err != nil {
+		return nil, err
+	}
 	s := &Schema{Confirmed: true, file: file}
 	if err := decodeStrict(file, b, s); err != nil {
 		return nil, err

@@ -143,6 +143,27 @@ func TestDaemons(t *testing.T) {
 	}
 	statement := filepath.Join(states, "m1", owner.StatementFile)
 	heads := filepath.Join(states, "m0", "heads.json")
+	checkLeft(t, states, statement, heads)
+	wasAside := emptied(t, heads, statement, filepath.Join(states, "m2", "heads.json"))
+	for _, out := range run(false) {
+		r := out.Result
+		if r.Charges != 6 {
+			t.Errorf("started again: %+v", r)
+		}
+		if kept := r.Alone != nil && *r.Alone == first && r.Scores.Alone != nil &&
+			r.Scores.LessAlone != nil; kept != (r.Name == "m0") {
+			t.Errorf("started again without Baseline: %+v", r)
+		}
+	}
+	wasAside()
+	if _, _, err := owner.VerifyStatement(statement, "", nil); err != nil {
+		t.Errorf("the statement was not written again: %v", err)
+	}
+}
+
+// checkLeft looks at what three members have left in their state directories.
+func checkLeft(t *testing.T, states, statement, heads string) {
+	t.Helper()
 	s, head, err := owner.VerifyStatement(statement, heads, nil)
 	if err != nil || head.Name != "m1" || head.Claim.Head.ID != s.LedgerID {
 		t.Errorf("statement of m1 %+v, head %+v, %v", s, head, err)
@@ -158,21 +179,6 @@ func TestDaemons(t *testing.T) {
 	rounds, err := os.ReadFile(filepath.Join(states, "m2", "rounds.csv"))
 	if lines := strings.Count(string(rounds), "\n"); err != nil || lines != 7 {
 		t.Errorf("rounds: %s, %v", rounds, err)
-	}
-	wasAside := emptied(t, heads, statement, filepath.Join(states, "m2", "heads.json"))
-	for _, out := range run(false) {
-		r := out.Result
-		if r.Charges != 6 {
-			t.Errorf("started again: %+v", r)
-		}
-		if kept := r.Alone != nil && *r.Alone == first && r.Scores.Alone != nil &&
-			r.Scores.LessAlone != nil; kept != (r.Name == "m0") {
-			t.Errorf("started again without Baseline: %+v", r)
-		}
-	}
-	wasAside()
-	if _, _, err := owner.VerifyStatement(statement, "", nil); err != nil {
-		t.Errorf("the statement was not written again: %v", err)
 	}
 }
 

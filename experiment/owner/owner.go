@@ -99,15 +99,15 @@ func (o *Owner) Gate(l *ledger.File, run string) (*privacy.Gate, error) {
 
 // EncodeModel returns a model as a safetensors file.
 func (o *Owner) EncodeModel(theta tensor.Vec, run string) ([]byte, error) {
-	return model.EncodeSafetensors(o.metadata(run), o.tensors(theta))
+	return model.EncodeSafetensors(metadata(o.e, run), o.tensors(theta))
 }
 
 func (o *Owner) tensors(theta tensor.Vec) []model.NamedVec {
 	return []model.NamedVec{{Name: fmt.Sprintf("agent.%d", o.self), Vec: o.e.Task.Expand(theta)}}
 }
 
-// metadata says what a model file of the run is.
-func (o *Owner) metadata(run string) map[string]string {
-	return map[string]string{"run": run, "engine": experiment.EngineVersion, "model": o.e.File.Model.Name,
-		"noise": o.e.File.Privacy.Noise, "samples": rundir.FormatShape(o.e.Task.SampleShape())}
+// metadata says what a model file of a run is.
+func metadata(e *experiment.Experiment, run string) map[string]string {
+	return map[string]string{"run": run, "engine": experiment.EngineVersion, "model": e.File.Model.Name,
+		"noise": e.File.Privacy.Noise, "samples": rundir.FormatShape(e.Task.SampleShape())}
 }

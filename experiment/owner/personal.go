@@ -37,7 +37,7 @@ func personal(p *process, shared tensor.Vec) (*Personal, error) {
 	if err := os.MkdirAll(filepath.Join(p.State, PersonalDir), 0o700); err != nil {
 		return nil, err
 	}
-	meta := p.metadata(p.run())
+	meta := metadata(p.e, p.run())
 	meta["noise"], meta["own"] = "none", "true"
 	b, err := model.EncodeSafetensors(meta, p.tensors(m.Theta))
 	if err != nil {

@@ -29,7 +29,7 @@ func (o *Owner) EncodeTokens(tokens []tensor.Vec, run string) ([]byte, error) {
 	for k, v := range tokens {
 		tensors = append(tensors, model.NamedVec{Name: fmt.Sprintf("token.%d", k), Vec: o.e.Task.Expand(v)})
 	}
-	return model.EncodeSafetensors(o.metadata(run), tensors)
+	return model.EncodeSafetensors(metadata(o.e, run), tensors)
 }
 
 // steps is how many steps the owner's own model makes, and of what batch: as many

@@ -16,6 +16,7 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 
 	"sotto/config"
+	"sotto/internal/tomltext"
 )
 
 // Document is a parsed run file: its values, and the line each key stands on.
@@ -32,6 +33,10 @@ type Document struct {
 
 // Parse reads TOML; file names it in errors.
 func Parse(file string, b []byte) (*Document, error) {
+	b, err := tomltext.Of(file, b)
+	if err != nil {
+		return nil, err
+	}
 	d := &Document{
 		file: file,
 		raw:  map[string]any{},

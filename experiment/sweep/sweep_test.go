@@ -206,6 +206,11 @@ func TestSweepOfSecondSpellings(t *testing.T) {
 
 func TestBadSweeps(t *testing.T) {
 	base := strings.Split(tinySweep, "[sweep]")[0]
+	var numbers strings.Builder
+	for i := range 1200 {
+		fmt.Fprintf(&numbers, "%d,", i+1)
+	}
+	numbers.WriteString("1201")
 	for name, tc := range map[string]struct {
 		section string
 		axes    []string
@@ -215,8 +220,9 @@ func TestBadSweeps(t *testing.T) {
 		"not a list":      {"[sweep]\nseed = 3", nil, "sweep.seed"},
 		"empty list":      {"[sweep]\nseed = []", nil, "sweep.seed"},
 		"not a section":   {"", []string{"seed"}, ""},
-		"too many cells": {"", []string{"seed=" + strings.Repeat("1,", 1200) + "1",
-			"rounds=" + strings.Repeat("1,", 1200) + "1"}, "sweep.seed"},
+		"too many cells": {"", []string{"seed=" + numbers.String(), "rounds=" + numbers.String()},
+			"sweep.seed"},
+		"one value twice": {"", []string{"seed=3,4,3"}, "sweep.seed"},
 		"two spellings": {"[sweep]\ntopology.activation = [\"pairwise\"]\ntopology.wake = [\"pair\"]", nil,
 			"sweep.topology.wake"},
 		"bad value": {"[sweep]\nrounds = [-1, 5]", nil, "rounds"},

@@ -167,7 +167,7 @@ func (a *assembler) kept(x, other string) string {
 func (a *assembler) outputs(y string) {
 	g, nan := a.g, a.constant(math.NaN())
 	if a.m.Kind() == Value {
-		slope, offset := a.m.unscale()
+		slope, offset := unscale(a.m.schema)
 		y = g.Add("Mul", y, []string{a.constant(slope)})
 		a.kept(g.Add("Add", y, []string{a.constant(offset)}), nan)
 		g.Yield(onnx.Value{Name: a.free("value"), Dims: []int{1}, Doc: a.m.schema.Target.Unit})

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"sotto/config"
+	"sotto/data/schema"
 	"sotto/model"
 	"sotto/tensor"
 )
@@ -109,16 +110,16 @@ func softmax(z []float64) []float64 {
 
 // natural is a predicted target in its own unit.
 func (m *Model) natural(v float64) float64 {
-	slope, offset := m.unscale()
+	slope, offset := unscale(m.schema)
 	return offset + slope*v
 }
 
 // unscale is by what a predicted target is multiplied, and what is added then.
-func (m *Model) unscale() (slope, offset float64) {
-	if m.schema == nil || m.schema.Target.Scale == nil {
+func unscale(s *schema.Schema) (slope, offset float64) {
+	if s == nil || s.Target.Scale == nil {
 		return 1, 0
 	}
-	b, s := m.schema.Target.Bounds, m.schema.Target.Scale
-	slope = (b[1] - b[0]) / (s[1] - s[0])
-	return slope, b[0] - slope*s[0]
+	b, to := s.Target.Bounds, s.Target.Scale
+	slope = (b[1] - b[0]) / (to[1] - to[0])
+	return slope, b[0] - slope*to[0]
 }

@@ -206,7 +206,7 @@ func (m *Model) Target() (name, unit string) {
 // Simulated says that the noise of the training came from seeded streams: it protects
 // nobody.
 func (m *Model) Simulated() (bool, error) {
-	meta, err := m.metadata()
+	meta, err := metadata(m.dir)
 	return meta["noise"] == "simulated", err
 }
 
@@ -220,13 +220,13 @@ func (m *Model) Own() (bool, error) {
 	if filepath.Base(dir) == rundir.PersonalDir && rundir.IsNode(filepath.Dir(dir)) {
 		return true, nil // made before its file said so
 	}
-	meta, err := m.metadata()
+	meta, err := metadata(m.dir)
 	return meta["own"] == "true", err
 }
 
-// metadata is what the model's file says of itself.
-func (m *Model) metadata() (map[string]string, error) {
-	b, err := os.ReadFile(filepath.Join(m.dir, rundir.ModelFile))
+// metadata is what the model's file in a folder says of itself.
+func metadata(dir string) (map[string]string, error) {
+	b, err := os.ReadFile(filepath.Join(dir, rundir.ModelFile))
 	if err != nil {
 		return nil, err
 	}

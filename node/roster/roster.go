@@ -20,6 +20,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"sotto/config"
+	"sotto/internal/tomltext"
 )
 
 const (
@@ -146,9 +147,13 @@ func Parse(file string, b []byte) (*Roster, error) {
 
 // decodeStrict fills v from TOML and refuses keys that v does not have.
 func decodeStrict(file string, b []byte, v any) error {
+	b, err := tomltext.Of(file, b)
+	if err != nil {
+		return err
+	}
 	d := toml.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
-	err := d.Decode(v)
+	err = d.Decode(v)
 	var (
 		unknown *toml.StrictMissingError
 		wrong   *toml.DecodeError
