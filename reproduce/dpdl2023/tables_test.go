@@ -177,7 +177,7 @@ func TestTable1(t *testing.T) {
 		rows[i].Charges = 1
 	}
 	d := table1(&reproduce.Results{Rows: rows, Scale: reproduce.Full})
-	if len(d.Header) != 18 || strings.Contains(strings.Join(d.Notes, ""), "missing") {
+	if len(d.Header) != 19 || strings.Contains(strings.Join(d.Notes, ""), "missing") {
 		t.Errorf("%q, %q", d.Header, d.Notes)
 	}
 	if len(d.Rows) != 65 {
@@ -186,12 +186,12 @@ func TestTable1(t *testing.T) {
 	for _, r := range d.Rows {
 		if r[0] == "1" && r[1] == "dsgd" && r[2] == "10" {
 			want := []string{"1", "dsgd", "10", "91.27 ± 0.92", "92.00 ± 1.58", "+0.8", "-12.00", "9.99", "",
-				"80.00 ± 0.00", "-12.2", "10", "", "9.99", "80.00 ± 0.00", "-12.2", "9.99",
-				""}
-			if defined := reproduce.Number(r[17]); !(defined < 10 && defined > 3) {
+				"80.00 ± 0.00", "-12.2", "10", "", "9.99", "80.00 ± 0.00", "-12.2", "0.00",
+				"9.99", ""}
+			if defined := reproduce.Number(r[18]); !(defined < 10 && defined > 3) {
 				t.Errorf("10 under replace-one costs %g under zero-out", defined)
 			}
-			r[17] = ""
+			r[18] = ""
 			if sound, again := reproduce.Number(r[8]), reproduce.Number(r[12]); !(sound > 10 && again < 10) {
 				t.Errorf("budgets of 10 cost %g under replace-one, by RDP %g under zero-out", sound, again)
 			}
