@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"sotto/internal/atomicfile"
 	"sotto/node/mark"
 	"sotto/privacy/ledger"
 )
@@ -92,5 +93,5 @@ func (m memory) write(dir string) error {
 	if err != nil {
 		return err
 	}
-	return replace(filepath.Join(dir, membersFile), append(b, '\n'), true)
+	return atomicfile.WriteMode(filepath.Join(dir, membersFile), append(b, '\n'), 0o600)
 }

@@ -16,6 +16,7 @@ import (
 
 	"sotto/config"
 	"sotto/experiment/rundir"
+	"sotto/internal/atomicfile"
 	"sotto/node"
 	"sotto/node/checkpoint"
 	"sotto/node/endpoint"
@@ -147,20 +148,11 @@ func (p *process) writeStatus(s node.Status) {
 // write replaces a file of the state directory at once. A loss of power leaves the old
 // bytes or the new ones, but for those of the status, which are written once a second.
 func (p *process) write(name string, b []byte) error {
-	return replace(filepath.Join(p.State, name), b, name != StatusFile)
-}
-
-// replace writes a file of the owner's at once.
-func replace(path string, b []byte, sync bool) error {
-	f, err := os.OpenFile(path+".tmp", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
+	path := filepath.Join(p.State, name)
+	if name != StatusFile {
+		return atomicfile.WriteMode(path, b, 0o600)
 	}
-	_, err = f.Write(b)
-	if err == nil && sync {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
+	if err := os.WriteFile(path+".tmp", b, 0o600); err != nil {
 		return err
 	}
 	return os.Rename(path+".tmp", path)

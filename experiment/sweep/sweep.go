@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -137,26 +138,35 @@ func bare(v string) string { return strings.Trim(v, `"'`) }
 
 // twice is a value that a list has a second time, or "".
 func twice(list []string) string {
-	for k, v := range list {
-		if slices.ContainsFunc(list[:k], func(w string) bool { return same(bare(v), bare(w)) }) {
+	had := map[string]bool{}
+	for _, v := range list {
+		n := number(bare(v))
+		if had[n] {
 			return v
 		}
+		had[n] = true
 	}
 	return ""
 }
 
-// same compares two values as numbers where both are, and else as text. Whole numbers,
-// as seeds, are compared in full.
-func same(v, w string) bool {
-	a, aerr := strconv.ParseInt(v, 10, 64)
-	b, berr := strconv.ParseInt(w, 10, 64)
-	if aerr == nil && berr == nil {
-		return a == b
+// number writes a number in one way, so that equal ones are equal text; other values stay
+// as they are. Whole numbers, as seeds, keep all their digits.
+func number(v string) string {
+	if n, err := strconv.ParseInt(v, 10, 64); err == nil {
+		return strconv.FormatInt(n, 10)
 	}
-	x, xerr := strconv.ParseFloat(v, 64)
-	y, yerr := strconv.ParseFloat(w, 64)
-	return v == w || xerr == nil && yerr == nil && x == y
+	x, err := strconv.ParseFloat(v, 64)
+	switch {
+	case err != nil:
+		return v
+	case x == math.Trunc(x) && math.Abs(x) < 1<<53:
+		return strconv.FormatInt(int64(x), 10)
+	}
+	return strconv.FormatFloat(x, 'g', -1, 64)
 }
+
+// same compares two values as numbers where both are, and else as text.
+func same(v, w string) bool { return number(v) == number(w) }
 
 // product gives every cell every value of a key, the values fastest.
 func product(cells []Cell, key string, values []string) []Cell {
