@@ -16,9 +16,10 @@ import (
 // link is what a node keeps for one neighbor. Node.mu guards it, but for mail.spare,
 // which belongs to the transport's goroutine for this neighbor.
 type link struct {
-	id   agent.ID
-	mail *mailbox // nil for a neighbor that this node does not hear
-	out  bool     // the neighbor hears this node
+	id    agent.ID
+	mail  *mailbox // nil for a neighbor that this node does not hear
+	out   bool     // the neighbor hears this node
+	other bool     // it waits for members in another way
 	line
 	presence
 	farewell
@@ -34,6 +35,7 @@ type line struct {
 	sending []byte    // the frame that is on its way
 	taken   uint64    // 1 + the last round whose frame the neighbor has taken
 	failed  int       // attempts to send since the last that arrived
+	shut    bool      // the last was refused for good: the next waits for its time
 	hellos  int       // that the neighbor has said to this process
 	asked   time.Time // others were asked how far they are, when this one was far ahead
 }
@@ -250,12 +252,18 @@ func (l *link) run(ctx context.Context, n *Node) {
 			wait = n.cfg.Retry
 			continue
 		}
+		n.mu.Lock()
+		poke := l.poke
+		if l.shut { // else two nodes could refuse each other without a pause
+			poke = nil
+		}
+		n.mu.Unlock()
 		timer := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():
 			timer.Stop()
 			return
-		case <-l.poke: // the neighbor shows itself
+		case <-poke: // the neighbor shows itself
 			timer.Stop()
 		case <-timer.C:
 		}
@@ -272,8 +280,9 @@ func (l *link) send(ctx context.Context, n *Node, p queued, hellos int) bool {
 	err := n.cfg.Transport.Send(sending, l.id, stamp(p.frame, began))
 	cancel()
 	if err == nil {
-		n.meter.answer.since(began)
+		n.meter.Answer.Since(began)
 	}
+	twin := n.shown(err)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	l.sending = nil
@@ -283,6 +292,7 @@ func (l *link) send(ctx context.Context, n *Node, p queued, hellos int) bool {
 		p.once <- err
 	}
 	l.failed++
+	l.shut = false
 	switch {
 	case err == nil:
 		l.failed = 0
@@ -326,7 +336,7 @@ func (l *link) send(ctx context.Context, n *Node, p queued, hellos int) bool {
 		l.rest()
 	case errors.As(err, &refused):
 		l.complain(n, err)
-		return l.turned(n, refused, p.kind)
+		return l.turned(n, refused, p.kind, twin)
 	default:
 		l.fault = err.Error()
 		l.turn(n, Gone)
@@ -336,22 +346,22 @@ func (l *link) send(ctx context.Context, n *Node, p queued, hellos int) bool {
 }
 
 // turned notes why a frame of a kind was refused, and reports whether it is given up.
-// Node.mu is held.
-func (l *link) turned(n *Node, refused Refusal, kind FrameKind) bool {
+// twin is another process's mark that the neighbor has shown, if any. Node.mu is held.
+func (l *link) turned(n *Node, refused Refusal, kind FrameKind, twin *held) bool {
 	if kind == Change { // it must not keep others from being sent
 		l.drop(Change)
 		return true
 	}
-	if refused == RefusedTwin && !n.started {
-		n.unlike = fmt.Errorf("%w: it goes on, as %s has seen, and this one stands at %d", ErrClone,
-			n.name(l.id), n.check.Round)
+	l.shut = refused == RefusedTwin || refused == RefusedTerms
+	here := mark.Mark{Round: n.check.Round, Generation: n.generation, Book: n.book}
+	if twin != nil && !n.started && twin.After(&here) {
+		n.clone = fmt.Errorf("%w: it was at %d, as its mark at %s shows, and this one stands at %d", ErrClone,
+			twin.Round, n.name(l.id), n.check.Round)
 		n.signal()
 	}
 	if refused == RefusedTerms {
 		l.drop(Hello)
-		if !n.started && !n.cfg.SignedTerms {
-			n.agree(l, ^n.cfg.terms())
-		}
+		n.agree(l, ^n.cfg.terms())
 		n.signal()
 	}
 	return false

@@ -7,9 +7,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"sotto/agent"
 	"sotto/node/checkpoint"
 	"sotto/node/mark"
+	"sotto/node/meter"
 	"sotto/privacy/ledger"
 	"sotto/tensor"
 )
@@ -26,6 +29,9 @@ const (
 func MaxPayload(dim int) int {
 	return max(mark.MaxAttestation, MaxAmendment, messagesPerFrame*agent.MessageSize(0)+4*messageValues*dim)
 }
+
+// Histograms are those of what this process of a node waits for.
+func Histograms(n *Node) prometheus.Collector { return n.meter }
 
 // Node is a running peer. Run drives it; Status may be called from any goroutine.
 type Node struct {
@@ -66,7 +72,7 @@ type process struct {
 	progress progress
 	failure  string
 	last     time.Time // when the last step of this process was complete
-	meter    *meter
+	meter    *meter.Meter
 	change
 }
 
@@ -85,7 +91,7 @@ func New(cfg Config) (*Node, error) {
 	n.claim = mark.Claim{Sent: mark.NoRound, Earlier: mark.NoRound}
 	n.nonce, n.courier = drawNonce(), make(courier, mostParcels)
 	n.connect()
-	n.meter = newMeter()
+	n.meter = meter.New()
 	var err error
 	if n.pace, err = newPacer(n); err != nil {
 		return nil, err
@@ -217,7 +223,7 @@ func (n *Node) save(c *checkpoint.Checkpoint) (finished bool, err error) {
 			return finished, err
 		}
 	}
-	defer n.meter.store.since(time.Now())
+	defer n.meter.Store.Since(time.Now())
 	if err := n.cfg.Store.Save(c); err != nil {
 		return finished, fmt.Errorf("storing the state: %w", err)
 	}

@@ -107,10 +107,8 @@ func (w *witness) met(l *link, f *Frame) error {
 	if terms&proceeds == n.cfg.terms()&proceeds {
 		return nil
 	}
-	if !n.started && !n.cfg.SignedTerms {
-		n.agree(l, terms)
-		n.signal()
-	}
+	n.agree(l, terms)
+	n.signal()
 	return fmt.Errorf("%w: this node is to %s", RefusedTerms, n.cfg.Missing)
 }
 

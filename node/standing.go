@@ -183,18 +183,20 @@ func (s *standing) ask(ctx context.Context) error {
 				untold++
 			}
 			// who had finished may have left
-			if l.word || l.needless(n) || late && l.attestation != nil {
+			if l.word && !l.other || l.needless(n) || late && l.attestation != nil {
 				there++
 			} else if missing++; late && l.state != Gone {
 				l.turn(n, Late)
 			}
 		}
-		err, outrun := n.unlike, n.outrun()
+		clone, err, outrun := n.clone, n.differ(late), n.outrun()
 		n.mu.Unlock()
 		switch {
 		case outrun:
 			return errOnward
-		case err != nil && (untold == 0 || late || errors.Is(err, ErrClone)): // so that others end as well
+		case clone != nil:
+			return clone
+		case err != nil && (untold == 0 || late): // so that others end as well
 			return err
 		case err != nil:
 		case missing == 0,

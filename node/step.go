@@ -49,7 +49,7 @@ func (n *Node) step(r *RoundReport, always bool) error {
 			began := time.Now()
 			err = n.cfg.Gate.Answer(n.out.Query, answer)
 			if p, ok := n.cfg.Gate.(interface{ Padded() bool }); ok && p.Padded() {
-				n.meter.step.since(began)
+				n.meter.Step.Since(began)
 			}
 		}
 		switch {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"sotto/agent"
+	"sotto/node/mark"
 )
 
 // Transport carries frames between the members of a roster, whom it authenticates. It may
@@ -33,8 +34,8 @@ type Handler func(from agent.ID, frame []byte) error
 // ErrUnreachable says that a frame may not have arrived.
 var ErrUnreachable = errors.New("node: peer cannot be reached")
 
-// Refusal says why a peer did not take a frame. It is one byte on the wire; 0 says that
-// the frame was taken.
+// Refusal says why a peer did not take a frame. It is one byte on the wire, which a mark
+// follows for RefusedTwin; 0 says that the frame was taken.
 type Refusal uint8
 
 const (
@@ -76,23 +77,49 @@ func (r Refusal) Error() string {
 	return fmt.Sprintf("node: refused by the peer: reason %d", uint8(r))
 }
 
-// Code is what a transport answers for a handler's error: 0 for nil, RefusedFrame for an
-// error without a Refusal.
-func Code(err error) byte {
+// A Twin is RefusedTwin with what shows it: a mark that the other process has signed with
+// the sender's key.
+type Twin struct{ Mark []byte }
+
+func (t *Twin) Error() string { return RefusedTwin.Error() }
+func (t *Twin) Unwrap() error { return RefusedTwin }
+
+// Answer is what a transport answers for a handler's error: one byte, 0 for nil and
+// RefusedFrame for an error without a Refusal; RefusedTwin has the mark behind it.
+func Answer(err error) []byte {
 	var r Refusal
+	var twin *Twin
 	switch {
 	case err == nil:
-		return 0
-	case errors.As(err, &r):
-		return byte(r)
+		return []byte{0}
+	case errors.As(err, &twin) && len(twin.Mark) == mark.Size:
+		return append([]byte{byte(RefusedTwin)}, twin.Mark...)
+	case errors.As(err, &r) && r != RefusedTwin:
+		return []byte{byte(r)}
 	}
-	return byte(RefusedFrame)
+	return []byte{byte(RefusedFrame)}
 }
 
-// FromCode is what Send returns for an answer.
-func FromCode(code byte) error {
-	if code == 0 {
-		return nil
+// MaxAnswer is the length of the longest answer.
+const MaxAnswer = 1 + mark.Size
+
+// AnswerSize is the length of an answer that begins with a code.
+func AnswerSize(code byte) int {
+	if code == byte(RefusedTwin) {
+		return MaxAnswer
 	}
-	return Refusal(code)
+	return 1
+}
+
+// FromAnswer is what Send returns for an answer; a malformed one is of nobody.
+func FromAnswer(b []byte) error {
+	switch {
+	case len(b) == 0 || len(b) != AnswerSize(b[0]):
+		return fmt.Errorf("%w: an answer of %d bytes", ErrUnreachable, len(b))
+	case b[0] == 0:
+		return nil
+	case b[0] == byte(RefusedTwin):
+		return &Twin{b[1:]}
+	}
+	return Refusal(b[0])
 }

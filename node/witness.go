@@ -3,6 +3,7 @@ package node
 import (
 	"bytes"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -38,7 +39,7 @@ func (a *acquaintance) doubts() Doubts { return Doubts{a.backs, a.twice, a.lied}
 type witness struct {
 	n          *Node
 	known      []acquaintance // by member
-	unlike     error          // a neighbor runs under other terms, or knows of another process
+	clone      error          // a neighbor has shown the mark of another process of this member's
 	broadcasts atomic.Bool    // what is sent in a round is one for all
 	courier    courier
 }
@@ -116,6 +117,20 @@ func (w *witness) verified(b []byte, member agent.ID) (held, error) {
 		m, err = mark.Parse(b, n.cfg.origin(), member, s.Formers[member])
 	}
 	return held{m, bytes.Clone(b)}, err
+}
+
+// shown is the mark of another process with this member's key that a neighbor has
+// answered with; nil where it does not hold, and for any other answer.
+func (w *witness) shown(answer error) *held {
+	var t *Twin
+	if !errors.As(answer, &t) || !w.n.cfg.marks() {
+		return nil
+	}
+	h, err := w.verified(t.Mark, w.n.cfg.Self)
+	if err != nil || h.Process == w.n.nonce {
+		return nil
+	}
+	return &h
 }
 
 // examine looks at the mark of a frame: whether it fits what the frame brings, and what
@@ -198,7 +213,7 @@ func (w *witness) admit(f *Frame, a *acquaintance, h *held) error {
 			// what was under way of a process that has ended is one round further at most
 			a.rival, a.retired, a.until = h.Process, last.Process, last.Round+1
 		} else if h.Process == a.rival && last.Process == a.retired && last.Round > a.until {
-			return RefusedTwin
+			return &Twin{last.signed}
 		}
 		return fmt.Errorf("%w: it says round %d, record %d, and has said round %d, record %d",
 			RefusedBehind, h.Round, h.Head.Seq, last.Round, last.Head.Seq)

@@ -22,7 +22,7 @@ var layers = [][]string{
 		"privacy/account/figure"},
 	{"agent", "privacy/account", "node/keyfile", "model", "model/score", "data/scattering", "data/schema",
 		"experiment/runfile", "live/event"},
-	{"node/pieces", "node/clock", "live"},
+	{"node/pieces", "node/clock", "node/meter", "live"},
 	{"topology", "data", "privacy/ledger", "privacy", "privacy/account/network"},
 	{"node/mark", "node/roster", "data/catalog", "data/summary", "data/memory", "query"},
 	{"data/fetch"},
@@ -72,7 +72,7 @@ type rule struct {
 // sealed are the packages that only see public vectors.
 var sealed = []string{"algo", "sim", "node", "node/p2p", "node/folder", "node/wire", "node/mark",
 	"node/pad", "node/pieces", "node/roster", "node/checkpoint", "node/endpoint", "node/keyfile",
-	"node/clock", "agent"}
+	"node/clock", "node/meter", "agent"}
 
 var rules = []rule{
 	{in: sealed, path: "sotto/data",

@@ -30,8 +30,8 @@ const (
 // window are the numbers of the frames of a session that were handed over, with what was
 // answered.
 type window struct {
-	newest uint64
-	codes  map[uint64]byte
+	newest  uint64
+	answers map[uint64][]byte
 }
 
 // stamp tells a file that was refused from one that has changed since.
@@ -77,7 +77,7 @@ func (t *Transport) receive(from agent.ID) {
 func (in *inbox) window(s session) *window {
 	w := in.seen[s]
 	if w == nil {
-		w = &window{codes: map[uint64]byte{}}
+		w = &window{answers: map[uint64][]byte{}}
 		if len(in.sessions) == maxSessions {
 			delete(in.seen, in.sessions[0])
 			in.sessions = in.sessions[1:]
@@ -94,11 +94,11 @@ var errAgain = errors.New("a frame that was taken before has come again")
 func (t *Transport) look(in *inbox, l label) {
 	at := path(l)
 	if w := in.seen[l.from]; w != nil {
-		if code, done := w.codes[l.number]; done {
+		if answer, done := w.answers[l.number]; done {
 			if !in.present[l] {
 				t.complain(l.sender, at, errAgain)
 			}
-			t.answer(l, code)
+			t.answer(l, answer)
 			return
 		}
 		if l.number+windowSize <= w.newest {
@@ -134,16 +134,16 @@ func (t *Transport) look(in *inbox, l label) {
 	}
 	t.touch()
 	w := in.window(l.from)
-	code := node.Code(handler(l.sender, body))
-	w.codes[l.number] = code
-	if w.newest = max(w.newest, l.number); len(w.codes) > 2*windowSize {
-		for number := range w.codes {
+	answer := node.Answer(handler(l.sender, body))
+	w.answers[l.number] = answer
+	if w.newest = max(w.newest, l.number); len(w.answers) > 2*windowSize {
+		for number := range w.answers {
 			if number+windowSize <= w.newest {
-				delete(w.codes, number)
+				delete(w.answers, number)
 			}
 		}
 	}
-	t.answer(l, code)
+	t.answer(l, answer)
 }
 
 // changed reports whether a file is another than the one that was refused.
@@ -165,13 +165,13 @@ func (t *Transport) refuse(in *inbox, l label, path string, err error) {
 }
 
 // answer writes what came of a frame, unless that lies in the folder.
-func (t *Transport) answer(l label, code byte) {
+func (t *Transport) answer(l label, b []byte) {
 	a := l.answer()
 	at := path(a)
 	if _, err := t.root.Lstat(at); err == nil {
 		return
 	}
-	file, err := t.seal(a, []byte{code})
+	file, err := t.seal(a, b)
 	if err == nil {
 		err = t.write(at, file)
 	}

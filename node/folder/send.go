@@ -44,9 +44,9 @@ func (t *Transport) Send(ctx context.Context, to agent.ID, frame []byte) error {
 	t.sending.Add(1)
 	t.mu.Unlock()
 	defer t.sending.Done()
-	code, err := t.send(ctx, to, frame)
+	answer, err := t.send(ctx, to, frame)
 	if err == nil {
-		return node.FromCode(code)
+		return node.FromAnswer(answer)
 	}
 	if c := ctx.Err(); c != nil {
 		err = errors.Join(c, err)
@@ -57,9 +57,9 @@ func (t *Transport) Send(ctx context.Context, to agent.ID, frame []byte) error {
 // errNotThere says that a member's node has not come to the folder, or has left it.
 var errNotThere = errors.New("its node is not there: it has no session file in the folder")
 
-func (t *Transport) send(ctx context.Context, to agent.ID, frame []byte) (byte, error) {
+func (t *Transport) send(ctx context.Context, to agent.ID, frame []byte) ([]byte, error) {
 	if ctx.Err() != nil {
-		return 0, ctx.Err()
+		return nil, ctx.Err()
 	}
 	// what is no frame goes as far as a receiver would read it
 	body, _ := node.ReadFrame(bytes.NewReader(frame), t.maxPayload, nil)
@@ -69,25 +69,25 @@ func (t *Transport) send(ctx context.Context, to agent.ID, frame []byte) (byte, 
 		s, err := t.sessionOf(to)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return 0, errNotThere
+			return nil, errNotThere
 		case err != nil:
 			t.complain(to, folder(to)+"/session", err)
-			return 0, err
+			return nil, err
 		}
 		if l == nil || l.to != s {
 			old := l
 			if l, err = t.post(to, s, body, old); err != nil {
-				return 0, err
+				return nil, err
 			}
 		}
-		if code, err := t.answered(l); err == nil {
+		if answer, err := t.answered(l); err == nil {
 			t.close(to, l)
-			return code, nil
+			return answer, nil
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			t.complain(to, path(l.label.answer()), err)
 		}
 		if !t.pause(ctx) {
-			return 0, errors.New("no answer in the folder yet")
+			return nil, errors.New("no answer in the folder yet")
 		}
 	}
 }
@@ -156,18 +156,15 @@ func (t *Transport) close(to agent.ID, l *letter) {
 }
 
 // answered reads the answer to a frame.
-func (t *Transport) answered(l *letter) (byte, error) {
+func (t *Transport) answered(l *letter) ([]byte, error) {
 	a := l.label.answer()
 	file, err := t.read(path(a), 1<<12)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	b, err := t.unseal(a, file, 1)
-	if err == nil && len(b) != 1 {
+	b, err := t.unseal(a, file, node.MaxAnswer)
+	if err == nil && (len(b) == 0 || len(b) != node.AnswerSize(b[0])) {
 		err = errForged
 	}
-	if err != nil {
-		return 0, err
-	}
-	return b[0], nil
+	return b, err
 }

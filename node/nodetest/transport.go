@@ -14,6 +14,7 @@ import (
 
 	"sotto/agent"
 	"sotto/node"
+	"sotto/node/mark"
 )
 
 // Network is how the suite gets transports.
@@ -136,6 +137,17 @@ func refusals(t *testing.T, n Network) {
 		if !errors.As(err, &got) || got != r || errors.Is(err, node.ErrUnreachable) {
 			t.Errorf("refusal %v came back as %v", r, err)
 		}
+	}
+	shown := bytes.Repeat([]byte{1, 2, 3, 4}, mark.Size/4+1)[:mark.Size]
+	at1.answer = fmt.Errorf("private words: %w", &node.Twin{Mark: shown})
+	var twin *node.Twin
+	if err := send(a, 1, frame(0, 1, nil)); !errors.As(err, &twin) || !bytes.Equal(twin.Mark, shown) ||
+		!errors.Is(err, node.RefusedTwin) {
+		t.Errorf("a twin's mark came back as %v", err)
+	}
+	at1.answer = node.RefusedTwin
+	if err := send(a, 1, frame(0, 1, nil)); !errors.Is(err, node.RefusedFrame) {
+		t.Errorf("a twin without a mark came back as %v", err)
 	}
 	at1.answer = errors.New("no reason")
 	if err := send(a, 1, frame(0, 1, nil)); !errors.Is(err, node.RefusedFrame) {

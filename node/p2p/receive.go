@@ -129,7 +129,7 @@ func (t *Transport) take(r *reader, from agent.ID) bool {
 		s.Reset()
 		return false
 	}
-	code := node.Code(handler(from, b))
+	answer := node.Answer(handler(from, b))
 	t.running.Done()
 	m.turn.Unlock()
 	m.back(r)
@@ -137,7 +137,7 @@ func (t *Transport) take(r *reader, from agent.ID) bool {
 		m.prove(s.Conn())
 	}
 	s.SetWriteDeadline(time.Now().Add(grace))
-	_, werr := s.Write([]byte{code})
+	_, werr := s.Write(answer)
 	if err == nil && werr == nil {
 		return true
 	}

@@ -25,9 +25,9 @@ func (t *Transport) Send(ctx context.Context, to agent.ID, frame []byte) error {
 		return fmt.Errorf("%w: agent %d, allowed: 0 to %d but %d", node.ErrUnreachable, to, len(t.peers)-1,
 			t.self)
 	}
-	code, err := t.send(ctx, to, frame)
+	answer, err := t.send(ctx, to, frame)
 	if err == nil {
-		return node.FromCode(code)
+		return node.FromAnswer(answer)
 	}
 	err = t.plain(err)
 	if c := ctx.Err(); c != nil {
@@ -36,13 +36,13 @@ func (t *Transport) Send(ctx context.Context, to agent.ID, frame []byte) error {
 	return fmt.Errorf("%w: %s: %w", node.ErrUnreachable, t.member(to), err)
 }
 
-func (t *Transport) send(ctx context.Context, to agent.ID, frame []byte) (code byte, err error) {
+func (t *Transport) send(ctx context.Context, to agent.ID, frame []byte) ([]byte, error) {
 	if err := t.connect(ctx, to); err != nil {
-		return 0, err
+		return nil, err
 	}
 	s, err := t.open(ctx, to)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	stop := context.AfterFunc(ctx, func() { s.Reset() })
 	deadline, _ := ctx.Deadline() // none is the zero time
@@ -53,13 +53,12 @@ func (t *Transport) send(ctx context.Context, to agent.ID, frame []byte) (code b
 	if !whole && werr == nil { // the receiver cannot tell where it ends
 		werr = s.CloseWrite()
 	}
-	var answer [1]byte
-	// an answer may come although the write was cut short
-	if _, err := io.ReadFull(s, answer[:]); err != nil {
+	answer, err := readAnswer(s) // one may come although the write was cut short
+	if err != nil {
 		stop()
 		s.Reset()
 		s.Conn().Close() // the next attempt finds out whether the peer is there
-		return 0, errors.Join(werr, err)
+		return nil, errors.Join(werr, err)
 	}
 	t.with[to].prove(s.Conn())
 	if !stop() || !whole {
@@ -67,7 +66,18 @@ func (t *Transport) send(ctx context.Context, to agent.ID, frame []byte) (code b
 	} else if other := t.with[to].swap(s); other != nil { // another send has opened one as well
 		other.Close()
 	}
-	return answer[0], nil
+	return answer, nil
+}
+
+// readAnswer reads as much as the first byte says.
+func readAnswer(r io.Reader) ([]byte, error) {
+	answer := make([]byte, 1, node.MaxAnswer)
+	if _, err := io.ReadFull(r, answer); err != nil {
+		return nil, err
+	}
+	answer = answer[:node.AnswerSize(answer[0])]
+	_, err := io.ReadFull(r, answer[1:])
+	return answer, err
 }
 
 // open returns the stream to a member that is idle, or opens one on the best connection.

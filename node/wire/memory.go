@@ -95,7 +95,7 @@ func (e *memoryEnd) Send(ctx context.Context, to agent.ID, frame []byte) error {
 	if size, err := node.FrameSize(frame, m.maxPayload); err != nil || len(frame) > size {
 		frame = frame[:min(len(frame), node.FrameHeader)]
 	}
-	return node.FromCode(node.Code(handler(e.self, append([]byte(nil), frame...))))
+	return node.FromAnswer(node.Answer(handler(e.self, append([]byte(nil), frame...))))
 }
 
 // Close implements node.Transport.

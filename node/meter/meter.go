@@ -1,0 +1,46 @@
+// Package meter has histograms of how long a node waits for its data, its disk and its
+// neighbors.
+package meter
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// A Meter has the histograms of one process.
+type Meter struct{ Step, Store, Answer Latency }
+
+// A Latency is a histogram of seconds.
+type Latency struct{ prometheus.Histogram }
+
+// Since counts what began at a time and is over now.
+func (l Latency) Since(began time.Time) { l.Observe(time.Since(began).Seconds()) }
+
+// New returns histograms with no counts.
+func New() *Meter {
+	make := func(name, help string) Latency {
+		return Latency{prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help,
+			Buckets: prometheus.ExponentialBuckets(.0005, 4, 10)})} // to about two minutes
+	}
+	return &Meter{
+		// How long an answer takes depends on the batch that was drawn for it, which is
+		// private; with a pad that is long enough it does not.
+		Step: make("sotto_step_seconds",
+			"Answers of the data, with their pad. Nothing is counted without --pad."),
+		Store: make("sotto_store_seconds",
+			"Writing and syncing the checkpoint of a step."),
+		Answer: make("sotto_neighbor_answer_seconds",
+			"From sending a frame to the neighbor's answer that it was taken."),
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (m *Meter) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(m, ch) }
+
+// Collect implements prometheus.Collector.
+func (m *Meter) Collect(ch chan<- prometheus.Metric) {
+	m.Step.Collect(ch)
+	m.Store.Collect(ch)
+	m.Answer.Collect(ch)
+}

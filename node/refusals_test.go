@@ -1,0 +1,170 @@
+package node_test
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"sotto/agent"
+	"sotto/node"
+	"sotto/node/mark"
+	"sotto/node/nodetest"
+)
+
+// refusing answers in place of one neighbor, until a time.
+type refusing struct {
+	node.Transport
+	neighbor agent.ID
+	until    time.Time
+	answer   func(frame []byte) error
+	asked    *int // how often; one link sends from one goroutine
+}
+
+func (r refusing) Send(ctx context.Context, to agent.ID, frame []byte) error {
+	if to == r.neighbor && time.Now().Before(r.until) {
+		*r.asked++
+		return r.answer(frame)
+	}
+	return r.Transport.Send(ctx, to, frame)
+}
+
+// rerun has agent 1 refuse what agent 0 sends it, for ten seconds, and returns how often
+// it was asked.
+func rerun(t *testing.T, change func(c *node.Config), answer func(frame []byte) error) (*running, *int) {
+	asked := new(int)
+	r := start(t, nodetest.Options{Factory: factory(t, "dsgd"), Change: func(i int, c *node.Config) {
+		if change != nil {
+			change(c)
+		}
+		if i == 0 {
+			c.Transport = refusing{c.Transport, 1, time.Now().Add(10 * time.Second), answer, asked}
+		}
+	}}, openMemory)
+	return r, asked
+}
+
+// signedBy0 is a mark of another process of agent 0.
+func signedBy0(run [32]byte, round uint64) []byte {
+	m := mark.Mark{Round: round, Process: 5, Claim: mark.Claim{Sent: mark.NoRound, Earlier: mark.NoRound}}
+	return m.Encode(run, func(b []byte) []byte { return ed25519.Sign(nodetest.Key(0), b) })
+}
+
+// What one neighbor answers ends no node: neither that another process has its key, which
+// it cannot show, nor that others wait in another way, which all have signed. The run has
+// the simulator's bits, and the node has asked with pauses.
+func TestOneAnswerEndsNobody(t *testing.T) {
+	signed := func(c *node.Config) { c.SignedTerms = true }
+	for name, tc := range map[string]struct {
+		change func(c *node.Config)
+		answer func(frame []byte) error
+	}{
+		"a twin without a mark": {nil, func([]byte) error { return node.RefusedTwin }},
+		"a twin with a forged mark": {nil, func(b []byte) error {
+			f, _ := node.DecodeFrame(b, 1<<20)
+			m := signedBy0(f.Run, 5)
+			m[len(m)-1] ^= 1
+			return &node.Twin{Mark: m}
+		}},
+		"this process's mark": {nil, func(b []byte) error { return &node.Twin{Mark: b[len(b)-mark.Size:]} }},
+		"a mark of an earlier process": {nil, func(b []byte) error {
+			f, _ := node.DecodeFrame(b, 1<<20)
+			return &node.Twin{Mark: signedBy0(f.Run, 0)}
+		}},
+		"a short mark": {nil, func([]byte) error { return &node.Twin{Mark: []byte{1}} }},
+		"a twin in a run without marks": {func(c *node.Config) { nodetest.Bare(0, c) },
+			func([]byte) error { return &node.Twin{Mark: make([]byte, mark.Size)} }},
+		"other terms, where all have signed": {signed, func([]byte) error { return node.RefusedTerms }},
+	} {
+		inBubble(t, name, func(t *testing.T) {
+			r, asked := rerun(t, tc.change, tc.answer)
+			r.wait(t)
+			r.equalsSimulator(t)
+			if *asked == 0 || *asked > 1000 {
+				t.Errorf("asked %d times", *asked)
+			}
+		})
+	}
+}
+
+// A neighbor that shows the mark of another process, further than this one, ends it.
+func TestATwinIsShown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, _ := rerun(t, nil, func(b []byte) error {
+			f, _ := node.DecodeFrame(b, 1<<20)
+			return node.FromAnswer(node.Answer(&node.Twin{Mark: signedBy0(f.Run, 5)}))
+		})
+		if err := <-r.done[0]; !errors.Is(err, node.ErrClone) || !strings.Contains(err.Error(), "agent 1") {
+			t.Errorf("%v", err)
+		}
+		for i := 1; i < len(r.nodes); i++ {
+			r.stop[i]()
+		}
+	})
+}
+
+// A node that goes on without whoever is missing does so without a neighbor that waits in
+// another way, and ends where all do.
+func TestOthersTermsAndProceed(t *testing.T) {
+	inBubble(t, "one", func(t *testing.T) {
+		r, _ := rerun(t, func(c *node.Config) { c.Missing = node.Proceed },
+			func([]byte) error { return node.RefusedTerms })
+		if err := <-r.done[0]; err != nil {
+			t.Error(err)
+		}
+		for i := 1; i < len(r.nodes); i++ {
+			r.stop[i]()
+		}
+	})
+	inBubble(t, "all", func(t *testing.T) {
+		r := start(t, nodetest.Options{Factory: factory(t, "dsgd"), Change: func(i int, c *node.Config) {
+			if i == 0 {
+				c.Missing = node.Proceed
+			}
+		}}, openMemory)
+		if err := <-r.done[0]; !errors.Is(err, node.ErrTerms) {
+			t.Errorf("%v", err)
+		}
+		for i := 1; i < len(r.nodes); i++ {
+			r.stop[i]()
+		}
+	})
+}
+
+// liar says in its testimonies that it waits in another way.
+type liar struct{ node.Transport }
+
+func (l liar) Send(ctx context.Context, to agent.ID, frame []byte) error {
+	if node.FrameKind(frame[5]) == node.Witness {
+		frame = node.Remark(frame, nodetest.Key(1), func(f *node.Frame, _ *mark.Mark) { f.Payload[0] ^= 1 })
+	}
+	return l.Transport.Send(ctx, to, frame)
+}
+
+// Where all have signed how they wait, nobody is ended by a member that says otherwise.
+func TestSignedTermsStand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := start(t, nodetest.Options{Factory: factory(t, "dsgd"), Change: func(i int, c *node.Config) {
+			c.SignedTerms = true
+			if i == 1 {
+				c.Transport = liar{c.Transport}
+			}
+		}}, openMemory)
+		r.wait(t)
+		r.equalsSimulator(t)
+	})
+}
+
+// An answer of a wrong length is nobody's, and says nothing.
+func TestAnswersOfWrongLength(t *testing.T) {
+	twin := node.Answer(&node.Twin{Mark: make([]byte, mark.Size)})
+	for _, b := range [][]byte{nil, {0, 0}, {byte(node.RefusedTwin)}, twin[:len(twin)-1], append(twin, 0)} {
+		err := node.FromAnswer(b)
+		if !errors.Is(err, node.ErrUnreachable) || errors.Is(err, node.RefusedTwin) {
+			t.Errorf("%d bytes: %v", len(b), err)
+		}
+	}
+}
