@@ -59,3 +59,8 @@ func FuzzNearest(f *testing.F) {
 		}
 	})
 }
+
+func ExampleCount() {
+	fmt.Println(config.Count(1, "link"), config.Count(0, "link"), config.Count(12, "link"))
+	// Output: 1 link 0 links 12 links
+}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"sotto/config"
 	"sotto/query"
 )
 
@@ -66,7 +67,7 @@ func (a *Answers) WriteCSV(w io.Writer) error {
 
 // WriteTable writes the answers for reading.
 func (a *Answers) WriteTable(w io.Writer) error {
-	fmt.Fprintf(w, "%d owners, intervals at level %g", a.Owners, a.Level)
+	fmt.Fprintf(w, "%s, intervals at level %g", config.Count(a.Owners, "owner"), a.Level)
 	if a.Sampling {
 		fmt.Fprint(w, ", of all but counts and sums for others like these people too")
 	}

@@ -197,6 +197,10 @@ func Decode(doc *runfile.Document) (*File, error) {
 		return nil,
 			doc.Locate("", config.Bad(TuneSection, "a search", "no section [tune] here: sotto tune searches"))
 	}
+	if err := doc.RefuseSections("algorithm", "clock", "data", "evaluate", "faults", "model", PersonalSection,
+		"privacy", "replication", "token", "topology", TunedSection); err != nil {
+		return nil, err
+	}
 	f := &File{
 		doc:       doc,
 		Run:       RunParams{Name: "run", Seed: 1, Rounds: 100},

@@ -100,6 +100,9 @@ func (p *pairing) take(l *link, f *Frame) error {
 		return RefusedBusy
 	case t.stepping || t.seat != nil:
 		n.check.Counts.Replayed++
+	case f.Kind == Ask && t.leased(): // it has the consent, which lasts no longer for that
+	case f.Kind == Ask && t.lapsed(l.id, n.cfg.Deadline):
+		return RefusedBusy
 	default:
 		t.lease, t.until, t.seat = m, time.Now().Add(n.cfg.Deadline), msgs
 		n.signal()

@@ -69,7 +69,7 @@ type process struct {
 	resumed  bool // it goes on from a checkpoint
 	started  bool // it knows where it is, and steps
 	began    time.Time
-	progress progress
+	progress meter.Steps
 	failure  string
 	last     time.Time // when the last step of this process was complete
 	meter    *meter.Meter
@@ -350,7 +350,7 @@ func (n *Node) rest(ctx context.Context) error {
 		timer.Reset(n.cfg.Patience)
 		n.mu.Lock()
 		n.last = time.Now()
-		n.progress.add(n.last.Sub(began), n.check.Round-from)
+		n.progress.Add(n.last.Sub(began), n.check.Round-from)
 		n.mu.Unlock()
 	}
 	return n.linger(ctx)

@@ -80,6 +80,12 @@ func (c *Config) checkPairs() error {
 // leased reports whether another node has this one's consent.
 func (t *table) leased() bool { return t.stepping || t.seat != nil || time.Now().Before(t.until) }
 
+// lapsed reports whether a node had the last consent, made nothing of it, and is to leave
+// the table to others for a while.
+func (t *table) lapsed(with agent.ID, pause time.Duration) bool {
+	return t.lease.with == with && !t.until.IsZero() && time.Since(t.until) < pause
+}
+
 func newPairing(n *Node) *pairing {
 	p := &pairing{n: n, bell: clock.NewPoisson(n.cfg.Interval), partners: map[agent.ID]*partner{},
 		said: greetings{n: n, heard: map[agent.ID]agent.Message{}}}

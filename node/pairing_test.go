@@ -373,6 +373,56 @@ func TestMeetingsThatFail(t *testing.T) {
 	})
 }
 
+// A neighbor that asks again and again and offers nothing keeps others from a meeting for
+// one deadline, not for good. (Its own clock rings meanwhile with probability 4e-5.)
+func TestConsentIsNotKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const deadline = time.Second
+		w := nodetest.NewWorld(t, nodetest.Options{Factory: admm(t), Agents: 3, Graph: "path", Rounds: 3,
+			Interval: 24 * time.Hour,
+			Change: func(i int, c *node.Config) {
+				c.Pairs, c.Deadline = true, deadline
+				nodetest.Bare(i, c)
+			}})
+		net := openMemory(t, 3)
+		tr := net.Open(t, 1)
+		n, store, err := w.Node(t, 1, tr, ledgertest.NewCrashFS(), ledger.NewMemory(nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(context.Background())
+		done := make(chan error)
+		go func() { done <- n.Run(ctx) }()
+		ask := func(i agent.ID, tr node.Transport) error {
+			return tr.Send(ctx, 1, node.AppendFrame(nil, &node.Frame{Kind: node.Ask, Run: w.Run, Sender: i}))
+		}
+		ends := make([]node.Transport, 3)
+		for _, i := range []agent.ID{0, 2} {
+			ends[i] = net.Open(t, i)
+			ends[i].Serve(func(agent.ID, []byte) error { return nil })
+		}
+		synctest.Wait()
+		began := time.Now()
+		if err := ask(0, ends[0]); err != nil {
+			t.Fatal(err)
+		}
+		for ask(2, ends[2]) != nil {
+			if time.Since(began) > 3*deadline {
+				t.Fatal("a neighbor that keeps asking has the table for itself")
+			}
+			time.Sleep(deadline / 20)
+			ask(0, ends[0])
+		}
+		stop()
+		<-done
+		ends[1] = tr
+		for _, e := range ends {
+			e.Close()
+		}
+		store.Close()
+	})
+}
+
 func TestPairsRefuseOtherPaces(t *testing.T) {
 	w := nodetest.NewWorld(t, nodetest.Options{Factory: admm(t), Change: func(_ int, c *node.Config) {
 		c.Pairs = true

@@ -18,9 +18,9 @@ const patienceSteps = 10
 
 // patience is how long a node that goes on may be without a step: two deadlines, or ten
 // steps of the mean duration, or ten intervals of its clock, whichever is longest. It is
-// public: progress.told is the mean of many.
+// public: progress.Told is the mean of many.
 func patience(n *Node) time.Duration {
-	return max(2*n.cfg.Deadline, patienceSteps*n.progress.told, patienceSteps*n.cfg.Interval)
+	return max(2*n.cfg.Deadline, patienceSteps*n.progress.Told, patienceSteps*n.cfg.Interval)
 }
 
 // readiness judges a status. It is false after a failure, while a neighbor without whom

@@ -175,7 +175,7 @@ func (n *Node) Status() Status {
 		Privacy: spent,
 	}
 	if known && !c.Finished {
-		s.Left = n.progress.left(total - c.Round)
+		s.Left = Seconds(n.progress.Left(total - c.Round).Seconds())
 	}
 	for _, l := range n.order {
 		s.Peers = append(s.Peers, PeerStatus{

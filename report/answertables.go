@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"sotto/config"
 	"sotto/experiment/rundir"
 	"sotto/report/plot"
 )
@@ -32,8 +33,8 @@ func (a *asked) sentence(owners, price string) string {
 	if owners != "" {
 		owners = " (" + owners + ")"
 	}
-	s := fmt.Sprintf("%s of %s%s at %s; intervals are at level %g", count(len(a.Answers), "question"),
-		count(a.Owners, "owner"), owners, price, a.Level)
+	s := fmt.Sprintf("%s of %s%s at %s; intervals are at level %g", config.Count(len(a.Answers), "question"),
+		config.Count(a.Owners, "owner"), owners, price, a.Level)
 	if a.Sampling {
 		s += " and, of all but counts and sums, hold for other people like these too"
 	}
@@ -82,7 +83,7 @@ func (a *asked) sections(what string) (sections []Section, all []plot.Drawing, e
 		s := Section{Title: q.Question}
 		if n := countDrowned(q.Rows); n > 0 {
 			s.Text = append(s.Text, fmt.Sprintf("Noise drowns %d of %s: they are grey.", n,
-				count(len(q.Rows), "figure")))
+				config.Count(len(q.Rows), "figure")))
 		}
 		drawings := a.drawings(k)
 		shown := drawings[:min(len(drawings), mostOnPage)]

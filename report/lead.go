@@ -5,6 +5,7 @@ import (
 	"math"
 	"strconv"
 
+	"sotto/config"
 	"sotto/experiment/rundir"
 )
 
@@ -15,14 +16,14 @@ func (r *run) lead() (string, []Figure) {
 	if len(s.Privacy) > 0 && s.Privacy[0].Unit != "" {
 		unit = s.Privacy[0].Unit
 	}
-	who := fmt.Sprintf("%s on a %s graph", count(s.Agents, "agent"), s.Topology.Name)
+	who := fmt.Sprintf("%s on a %s graph", config.Count(s.Agents, "agent"), s.Topology.Name)
 	var figures []Figure
 	text := ""
 	switch {
 	case r.asked != nil:
-		text = fmt.Sprintf("%s answered %s together.", who, count(len(r.asked.Answers), "question"))
+		text = fmt.Sprintf("%s answered %s together.", who, config.Count(len(r.asked.Answers), "question"))
 		figures = append(figures, Figure{"Questions", strconv.Itoa(len(r.asked.Answers)), "", "of " +
-			count(s.Agents, "owner")})
+			config.Count(s.Agents, "owner")})
 	case r.classification():
 		a := s.Accuracy
 		text = fmt.Sprintf("%s reached an accuracy of %.2f %% on average, the worst of them %.2f %%.", who,
@@ -72,8 +73,8 @@ func leadOf(groups []*group) (string, []Figure) {
 		return "", nil
 	}
 	epsilon := best.epsilon()
-	text := fmt.Sprintf("Of %s with privacy, %s reached the most: an accuracy of %s %%", count(len(groups),
-		"setting"), best.label, spreadText(best.finals(), 100, 2))
+	text := fmt.Sprintf("Of %s with privacy, %s reached the most: an accuracy of %s %%",
+		config.Count(len(groups), "setting"), best.label, spreadText(best.finals(), 100, 2))
 	figures := []Figure{{"Best accuracy", fmt.Sprintf("%.2f", 100*value), "%", best.label}}
 	if math.IsInf(epsilon, 1) {
 		return text + ".", figures

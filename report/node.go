@@ -77,7 +77,7 @@ func Node(engine, dir string) ([]byte, error) {
 	p := Page{Title: n.Run + ": " + n.Member, Produced: "Made by sotto, engine " + engine + "."}
 	p.Facts = []Fact{
 		{"member", fmt.Sprintf("%s, one of %d", n.Member, len(n.Members))},
-		{"training", fmt.Sprintf("%s with %s, %d steps", n.Model, n.Algorithm, n.Steps)},
+		{"training", fmt.Sprintf("%s with %s, %s", n.Model, n.Algorithm, config.Count(n.Steps, "step"))},
 	}
 	if g, ok := rundir.GuaranteeOf(s); ok {
 		p.Facts = append(p.Facts, Fact{"epsilon", fmt.Sprintf("%s at delta %g, adjacency %s, unit %s: all "+
@@ -96,7 +96,7 @@ func Node(engine, dir string) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		p.Facts[1] = Fact{"questions", count(len(asked.Answers), "question")}
+		p.Facts[1] = Fact{"questions", config.Count(len(asked.Answers), "question")}
 		p.Sections, use = append(sections, p.Sections...), "sotto query %[1]s --output csv"
 	}
 	own, err := readOwn(dir)
@@ -134,8 +134,8 @@ func Node(engine, dir string) ([]byte, error) {
 // leadOfNode is what came of a node's run in a sentence, and the figures that matter; own
 // is nil where the owner has none.
 func leadOfNode(n *rundir.Node, own *ownFigures) (text string, figures []Figure) {
-	text = fmt.Sprintf("%s and %s have finished %d steps.", n.Member,
-		count(len(n.Members)-1, "other member"), n.Steps)
+	text = fmt.Sprintf("%s and %s have finished %s.", n.Member,
+		config.Count(len(n.Members)-1, "other member"), config.Count(n.Steps, "step"))
 	if own != nil && own.Scores != nil && own.Scores.Together != nil {
 		name, together := own.headline(), own.Scores.Together
 		if x := together.Figures[name].Value; x != nil {

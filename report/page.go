@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"sotto/config"
 	"sotto/experiment/rundir"
 	"sotto/report/plot"
 )
@@ -29,8 +30,8 @@ func buildReport(engine string, runs []*run) (Page, []plot.Drawing, error) {
 			return p, nil, err
 		}
 	} else {
-		p.Title = fmt.Sprintf("sotto report: %s in %s", count(len(runs)-repeated, "run"),
-			count(len(groups), "setting"))
+		p.Title = fmt.Sprintf("sotto report: %s in %s", config.Count(len(runs)-repeated, "run"),
+			config.Count(len(groups), "setting"))
 		p.Lead, p.Figures = leadOf(groups)
 		p.Summary = summaryTable(groups)
 	}
@@ -98,13 +99,6 @@ func buildReport(engine string, runs []*run) (Page, []plot.Drawing, error) {
 	return p, all, nil
 }
 
-func count(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return fmt.Sprintf("%d %s", n, what)
-}
-
 // notesOf says what must be known before the figures are believed.
 func notesOf(engine string, groups []*group, repeated int) []string {
 	var (
@@ -145,7 +139,7 @@ func notesOf(engine string, groups []*group, repeated int) []string {
 	}
 	if repeated > 0 {
 		notes = append(notes, fmt.Sprintf("%s given twice, bit for bit the same, counted once",
-			count(repeated, "run")))
+			config.Count(repeated, "run")))
 	}
 	for i, n := range notes {
 		notes[i] = strings.ToUpper(n[:1]) + n[1:] + "."

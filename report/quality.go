@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"sotto/config"
 	"sotto/experiment/rundir"
 	"sotto/report/plot"
 )
@@ -89,7 +90,7 @@ func figureRow(runs []*run, n int) []string {
 	value := spreadText(mean, 1, 4)
 	if l := &runs[0].Summary.Figures.Lines[n]; len(runs) == 1 && l.Undefined != "" {
 		value = fmt.Sprintf("%s, undefined at %s: %s", value,
-			count(runs[0].Summary.Figures.Tested-l.Agents, "agent"), l.Undefined)
+			config.Count(runs[0].Summary.Figures.Tested-l.Agents, "agent"), l.Undefined)
 	}
 	return []string{strings.ReplaceAll(name, "_", " "), value, interval,
 		spreadText(least, 1, 4), spreadText(most, 1, 4), spreadText(base, 1, 4)}

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sotto/cmd/sotto/cli"
+	"sotto/config"
 	"sotto/experiment/owner"
 )
 
@@ -51,8 +52,8 @@ with the mean of its neighbors' models.`),
 					"rekey": "--rekey", "rekey-lost": "--rekey-lost", "move": "--move", "add": "--add"})
 			}
 			return shown.Print(cmd.OutOrStdout(), rosterNow(out, r), "%s: epoch %d, from round %d on, "+
-				"%d members; digest %x: every member signs it now\n", out, r.Epoch.Number, round, r.Size,
-				r.Digest())
+				"%s; digest %x: every member signs it now\n", out, r.Epoch.Number, round,
+				config.Count(r.Size, "member"), r.Digest())
 		},
 	}
 	registerRoster(c, &f)

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sotto/cmd/sotto/cli"
+	"sotto/config"
 	"sotto/experiment/owner"
 	"sotto/privacy/ledger"
 )
@@ -40,8 +41,8 @@ the open is encrypted with the passphrase of --passphrase-file, or of the termin
 			if err != nil {
 				return err
 			}
-			return output.Print(cmd.OutOrStdout(), m, "%s: %d files, round %d, ledger record %d\n", to,
-				len(m.Files), m.Round, m.HeadSeq)
+			return output.Print(cmd.OutOrStdout(), m, "%s: %s, round %d, ledger record %d\n", to,
+				config.Count(len(m.Files), "file"), m.Round, m.HeadSeq)
 		},
 	}
 	output.Register(c)
@@ -89,8 +90,8 @@ note that charges after the backup may be missing.`,
 			if m.PolicyKept {
 				fmt.Fprintf(cli.Notes(cmd), "sotto: %s differs from the backup's and stays\n", r.Policy)
 			}
-			return output.Print(cmd.OutOrStdout(), m, "%d files, round %d, ledger record %d\n", len(m.Files),
-				m.Round, m.HeadSeq)
+			return output.Print(cmd.OutOrStdout(), m, "%s, round %d, ledger record %d\n",
+				config.Count(len(m.Files), "file"), m.Round, m.HeadSeq)
 		},
 	}
 	output.Register(c)

@@ -121,9 +121,10 @@ ledger in it is verified.`),
 					return json.NewEncoder(cmd.OutOrStdout()).Encode(r)
 				}
 				_, err = fmt.Fprintf(cmd.OutOrStdout(),
-					"simulated run: %d distinct ledgers, %d charges, epsilon %s upper: statements follow "+
+					"simulated run: %s, %s, epsilon %s upper: statements follow "+
 						"from ledgers\n",
-					r.Ledgers, r.Charges, rundir.FormatFine(r.Epsilon.Upper))
+					config.Count(r.Ledgers, "distinct ledger"), config.Count(r.Charges, "charge"),
+					rundir.FormatFine(r.Epsilon.Upper))
 				return err
 			}
 			r, err := ledger.Verify(dir, o)
@@ -157,15 +158,19 @@ func writeLedgerReport(w io.Writer, r ledger.Report) error {
 	if name := r.Genesis.Population; name != "" {
 		row("population", "%s", name)
 	}
-	row("records", "%d in %d segments, last number %d, head %s", r.Records, r.Segments, r.LastSeq, r.Head)
+	row("records", "%d in %s, last number %d, head %s", r.Records, config.Count(r.Segments, "segment"),
+		r.LastSeq, r.Head)
 	row("charges", "%d", r.Charges)
-	row("budget", "epsilon %g at delta %g (%v, %v, at least %d records)", r.Genesis.Budget.Epsilon,
-		r.Genesis.Budget.Delta, r.Genesis.Adjacency, r.Genesis.Unit, r.Genesis.MinRecords)
+	row("budget", "epsilon %g at delta %g (%v, %v, at least %s)", r.Genesis.Budget.Epsilon,
+		r.Genesis.Budget.Delta, r.Genesis.Adjacency, r.Genesis.Unit,
+		config.Count(r.Genesis.MinRecords, "record"))
 	row("spent", "epsilon %s upper, %s lower, accountant %s", rundir.FormatFine(r.Spent.Epsilon.Upper),
 		rundir.FormatFine(r.Spent.Epsilon.Lower), r.Spent.Accountant)
-	row("checked", "%d signatures, %d recorded epsilons", r.Signatures, r.Claims)
+	row("checked", "%s, %s", config.Count(r.Signatures, "signature"),
+		config.Count(r.Claims, "recorded epsilon"))
 	if r.Torn > 0 {
-		row("torn", "%d bytes of a charge that was interrupted; the next opening cuts them", r.Torn)
+		row("torn", "%s of a charge that was interrupted; the next opening cuts them",
+			config.Count(r.Torn, "byte"))
 	}
 	for _, o := range r.Overrides {
 		row("override", "%s", o)
@@ -288,7 +293,7 @@ func (l *ledgerFlags) showRecords(w io.Writer, dir string, o ledger.Options, las
 			}
 			line, r.Note = string(b), ""
 		case r.Event != nil:
-			line += fmt.Sprintf("\t%s\t(charged %d times so far)", r.Event.Key(), r.Total)
+			line += fmt.Sprintf("\t%s\t(charged %s so far)", r.Event.Key(), config.Count(r.Total, "time"))
 		case r.Claim != nil:
 			line += fmt.Sprintf("\tepsilon %s at delta %g, accountant %s",
 				rundir.FormatFine(r.Claim.Epsilon.Upper),

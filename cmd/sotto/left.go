@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"sotto/config"
 	"sotto/experiment/owner"
 	"sotto/experiment/rundir"
 	"sotto/privacy/ledger"
@@ -56,8 +57,8 @@ func ledgerText(left *owner.Left) string {
 	if left.Found.Population != "" {
 		name = fmt.Sprintf(" of population %s", left.Found.Population)
 	}
-	return fmt.Sprintf("%s%s: epsilon %s of %g spent by %d charges", left.Found.Dir, name,
-		rundir.FormatFine(left.Spent.Upper), left.Budget.Epsilon, left.Total)
+	return fmt.Sprintf("%s%s: epsilon %s of %g spent by %s", left.Found.Dir, name,
+		rundir.FormatFine(left.Spent.Upper), left.Budget.Epsilon, config.Count(left.Total, "charge"))
 }
 
 // lastsText says how far what is left of a lifetime budget goes.
@@ -66,13 +67,13 @@ func lastsText(left *owner.Left, charges int, rounds uint64, step string) string
 		return "beyond any number of runs"
 	}
 	done := int(min(left.Past, uint64(charges)))
-	text := fmt.Sprintf("%d charges of this kind left", left.Admits)
+	text := fmt.Sprintf("%s of this kind left", config.Count(left.Admits, "charge"))
 	switch rest := charges - done; {
 	case charges == 0:
 	case left.Admits >= rest && done > 0:
 		text += fmt.Sprintf("; this run asks %d more", rest)
 	case left.Admits >= rest:
-		text += fmt.Sprintf(": %d runs such as this", left.Admits/charges)
+		text += fmt.Sprintf(": %s such as this", config.Count(left.Admits/charges, "run"))
 	default:
 		text = fmt.Sprintf("FAULT: %s; this run asks %d: it would stop answering at %s %d of %d", text, rest,
 			step,
@@ -96,7 +97,7 @@ func (f *nodeFlags) goesOn() bool {
 
 // pastText says what a run that has charged before may still charge.
 func pastText(left *owner.Left, charges int, goesOn bool) string {
-	text := fmt.Sprintf("has made %d charges before", left.Past)
+	text := fmt.Sprintf("has made %s before", config.Count(left.Past, "charge"))
 	switch {
 	case goesOn:
 		return text + ", and goes on from its state directory"

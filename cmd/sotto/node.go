@@ -17,6 +17,7 @@ import (
 
 	"sotto/cmd/sotto/cli"
 	"sotto/cmd/sotto/schemas"
+	"sotto/config"
 	"sotto/experiment/owner"
 	"sotto/experiment/rundir"
 	"sotto/internal/descriptors"
@@ -254,7 +255,7 @@ func (f *nodeFlags) sayOutcome(w io.Writer, d *owner.Daemon, out *owner.Outcome)
 	}
 	at := fmt.Sprintf("%s %d of %d", one(s.Pace), s.Round, s.Rounds)
 	if s.Pace == node.InVisits {
-		at = fmt.Sprintf("%d visits", s.Round)
+		at = config.Count(s.Round, "visit")
 	}
 	return f.output.Print(w, []cli.Row{{Name: "stopped", Value: at}},
 		"stopped after %s; start it again to go on\n", at)
@@ -267,19 +268,19 @@ func (f *nodeFlags) sayResult(w io.Writer, d *owner.Daemon, r *owner.Result, s *
 	ledger string) error {
 	row, flush := f.output.Rows(w)
 	if s.Pace == node.InVisits {
-		row("visits", "%d, of %d tokens", s.Round, len(d.Terms.Holders))
+		row("visits", "%d, of %s", s.Round, config.Count(len(d.Terms.Holders), "token"))
 	} else if s.Pace == node.InWakes {
 		row("wakes", "%d of %d, %d without the neighbor that was drawn, %d met on one side only", s.Round,
 			s.Rounds, s.Counts.Missing+s.Counts.Busy, s.Counts.OneSided)
 	} else {
-		row("rounds", "%d, %d frames missing, %d of them one-sided, %d rounds skipped", s.Round,
-			s.Counts.Missing, s.Counts.OneSided, s.Counts.Skipped)
+		row("rounds", "%d, %s missing, %d of them one-sided, %s skipped", s.Round,
+			config.Count(s.Counts.Missing, "frame"), s.Counts.OneSided,
+			config.Count(s.Counts.Skipped, "round"))
 	}
-	row("epsilon", "%s at delta %g over all runs on these data, %d charges", rundir.FormatFine(r.Epsilon),
-		r.Delta,
-		r.Charges)
+	row("epsilon", "%s at delta %g over all runs on these data, %s", rundir.FormatFine(r.Epsilon),
+		r.Delta, config.Count(r.Charges, "charge"))
 	if r.Over > 0 {
-		row("pad", "%d answers took longer than %v: choose a longer --pad", r.Over, d.Pad)
+		row("pad", "%s took longer than %v: choose a longer --pad", config.Count(r.Over, "answer"), d.Pad)
 	}
 	sayFigures(row, r)
 	row("model", "%s", filepath.Join(d.State, owner.ModelFile))

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"sotto/cmd/sotto/cli"
+	"sotto/config"
 	"sotto/data"
 
 	"github.com/spf13/cobra"
@@ -80,7 +81,7 @@ training and test; they take run files with partition = "natural" only.`),
 				return json.NewEncoder(w).Encode(d)
 			}
 			for i, n := range records {
-				fmt.Fprintf(w, "%s\t%d records\n", data.DealtPath(out, i), n)
+				fmt.Fprintf(w, "%s\t%s\n", data.DealtPath(out, i), config.Count(n, "record"))
 			}
 			if e.Partition() != "natural" {
 				fmt.Fprintf(w, "nodes read these files under partition = \"natural\", this run file has %q\n",

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"sotto/cmd/sotto/cli"
+	"sotto/config"
 	"sotto/experiment"
 	"sotto/experiment/forecast"
 
@@ -151,8 +152,8 @@ func (f *planFlags) writeSuggestion(w io.Writer, e *experiment.Experiment, s *fo
 		return json.NewEncoder(w).Encode(s)
 	}
 	p := &e.File.Privacy
-	text := fmt.Sprintf("# For epsilon %g at delta %g with %d agents: noise multiplier %.4g", p.TargetEpsilon,
-		p.TargetDelta, e.File.Topology.Agents, s.Noise)
+	text := fmt.Sprintf("# For epsilon %g at delta %g with %s: noise multiplier %.4g", p.TargetEpsilon,
+		p.TargetDelta, config.Count(e.File.Topology.Agents, "agent"), s.Noise)
 	if s.Ratio > 0 {
 		text += fmt.Sprintf(", noise over signal %.2g (above %g little is learnt)", s.Ratio,
 			forecast.DrownedAbove)
@@ -171,7 +172,7 @@ func rows(w io.Writer) (row func(what, format string, args ...any), flush func()
 
 func writePlan(w io.Writer, p *forecast.Forecast) error {
 	row, flush := rows(w)
-	row("run", "%s, %d rounds", p.Name, p.Rounds)
+	row("run", "%s, %s", p.Name, config.Count(p.Rounds, "round"))
 	row("algorithm", "%s, %s with %d parameters on %s", p.Algorithm, p.Model, p.Parameters, p.Dataset)
 	row("graph", "%s", p.Topology.Text())
 	row("cost", "epsilon at delta %g (%s, %s, accountant %s)", p.Delta, p.Adjacency, p.Unit, p.Accountant)
@@ -240,27 +241,27 @@ func (f *nodeFlags) preflight(w io.Writer, m *owner.Membership) error {
 		}
 		write(what, format, args...)
 	}
-	row("member", "%s, number %d of %d", m.Name(), m.Self, m.Roster.Size)
+	row("member", "%s, number %d in 0 to %d", m.Name(), m.Self, m.Roster.Size-1)
 	if err := m.Roster.Verify(); err != nil {
 		row("roster", "to be signed: %v", err)
 	}
 	if e := m.Roster.Epoch; e != nil {
 		row("epoch", "%d, from round %d on", e.Number, e.Round)
 	}
-	length, step := fmt.Sprintf("%d rounds", x.Rounds), "round"
+	length, step := config.Count(x.Rounds, "round"), "round"
 	if x.Interval > 0 {
 		length, step = fmt.Sprintf("%d own wakes, one in %v on average", x.Rounds, x.Interval), "wake"
 	}
 	row("experiment", "%s on %s, %s, %d parameters", x.Algorithm, x.Dataset, length, x.Dim)
-	row("hears", "%d members on graph %s", m.Node.Graph.Degree(m.Self), m.Roster.Graph)
-	row("data", "%s; %d records for training, %d for the owner's own tests", m.Schema(), x.Records,
-		m.TestRecords())
+	row("hears", "%s on graph %s", config.Count(m.Node.Graph.Degree(m.Self), "member"), m.Roster.Graph)
+	row("data", "%s; %s for training, %d for the owner's own tests", m.Schema(),
+		config.Count(x.Records, "record"), m.TestRecords())
 	fileRows(row, m)
-	row("batches", "%.4g records expected, each drawn with probability %.4g", x.Batch, x.Rate)
+	row("batches", "%.4g expected, each record drawn with probability %.4g", x.Batch, x.Rate)
 	row("noise",
 		"%s, multiplier %.6g; deviation of the mean gradient %.3g of the clip norm in each parameter, "+
 			"%.3g in length", x.NoiseKind, x.Noise, x.Noise/x.Batch, float64(look.NoiseToSignal))
-	row("cost", "%d charges, epsilon %s at delta %g (%v, %v)", look.Charges,
+	row("cost", "%s, epsilon %s at delta %g (%v, %v)", config.Count(look.Charges, "charge"),
 		rundir.FormatFine(float64(look.Total.Upper)), x.Delta, x.Adjacency, x.Unit)
 	if x.Reserve > 0 {
 		all, err := m.WithReserve()

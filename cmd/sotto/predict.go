@@ -11,6 +11,7 @@ import (
 
 	"sotto/cmd/sotto/cli"
 	"sotto/cmd/sotto/schemas"
+	"sotto/config"
 	"sotto/data/schema"
 	"sotto/experiment/trained"
 )
@@ -157,7 +158,7 @@ func (f *modelFlags) evaluate(m *trained.Model, dir string) (*trained.Evaluation
 
 func printEvaluation(w io.Writer, e *trained.Evaluation) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "records\t%d, and %d rows without a prediction\n", e.Records, e.Dropped)
+	fmt.Fprintf(t, "records\t%d, and %s without a prediction\n", e.Records, config.Count(e.Dropped, "row"))
 	fmt.Fprintf(t, "baseline\t%s\n", e.BaselineOf)
 	if e.Unit != "" {
 		fmt.Fprintf(t, "unit\t%s\n", e.Unit)

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sotto/cmd/sotto/cli"
+	"sotto/config"
 	"sotto/experiment/owner"
 	"sotto/node/keyfile"
 	"sotto/node/p2p"
@@ -60,8 +61,8 @@ func serveRelay(cmd *cobra.Command, f *owner.Files, listen string) error {
 		return cli.OfFlag(err, map[string]string{"key": "--key"})
 	}
 	for _, p := range r.Points() {
-		if _, err := fmt.Fprintf(cmd.OutOrStdout(), "relay for %d members at %s\n", len(members.Members),
-			p); err != nil {
+		if _, err := fmt.Fprintf(cmd.OutOrStdout(), "relay for %s at %s\n",
+			config.Count(len(members.Members), "member"), p); err != nil {
 			r.Close()
 			return err
 		}

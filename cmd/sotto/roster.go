@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sotto/cmd/sotto/cli"
+	"sotto/config"
 	"sotto/experiment/owner"
 	"sotto/node"
 	"sotto/node/keyfile"
@@ -74,7 +75,8 @@ func newRosterNew() *cobra.Command {
 				return err
 			}
 			return output.Print(cmd.OutOrStdout(), rosterNow(f.Roster, r),
-				"%s: experiment %s of %d members, none yet\n", f.Roster, r.Experiment, r.Size)
+				"%s: experiment %s of %s, none yet\n", f.Roster, r.Experiment,
+				config.Count(r.Size, "member"))
 		},
 	}
 	registerRosterFile(c, &f)
@@ -115,7 +117,8 @@ func newRosterAdd() *cobra.Command {
 				return err
 			}
 			return output.Print(cmd.OutOrStdout(), rosterNow(f.Roster, r),
-				"%s: %d of %d members%s\n", f.Roster, len(r.Members), r.Size, completeText(r))
+				"%s: %d of %s%s\n", f.Roster, len(r.Members), config.Count(r.Size, "member"),
+				completeText(r))
 		},
 	}
 	registerRoster(c, &f)
@@ -161,8 +164,8 @@ func newRosterSign() *cobra.Command {
 				return err
 			}
 			return output.Print(cmd.OutOrStdout(), rosterNow(f.Roster, r),
-				"signed by %s: digest %x, %d signatures to come\n", r.Members[i].Name, r.Digest(),
-				len(r.Unsigned()))
+				"signed by %s: digest %x, %s to come\n", r.Members[i].Name, r.Digest(),
+				config.Count(len(r.Unsigned()), "signature"))
 		},
 	}
 	registerRoster(c, &f)
@@ -201,7 +204,7 @@ func newRosterVerify() *cobra.Command {
 				}
 			}
 			return output.Print(cmd.OutOrStdout(), rosterNow(f.Roster, r),
-				"signed by all %d members: digest %x\n", r.Size, r.Digest())
+				"signed by all %s: digest %x\n", config.Count(r.Size, "member"), r.Digest())
 		},
 	}
 	registerRoster(c, &f)

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sotto/cmd/sotto/cli"
+	"sotto/config"
 	"sotto/experiment/rundir"
 	"sotto/report/plot"
 	"sotto/topology"
@@ -138,7 +139,7 @@ func newTopologyDraw() *cobra.Command {
 
 func writeInfo(cmd *cobra.Command, name string, info shownGraph) error {
 	row, flush := rows(cmd.OutOrStdout())
-	row("graph", "%s, %d agents, %d links", name, info.Agents, info.Links)
+	row("graph", "%s, %s, %s", name, config.Count(info.Agents, "agent"), config.Count(info.Links, "link"))
 	row("degree", "%d min, %.4g mean, %d max", info.DegreeMin, info.DegreeMean, info.DegreeMax)
 	row("doubly stochastic", "%v", info.DoublyStochastic)
 	if !info.DoublyStochastic || info.Window != 1 {
@@ -159,7 +160,7 @@ func writeInfo(cmd *cobra.Command, name string, info shownGraph) error {
 	row("lambda_n(W)", "%.4f", math.Round(1e4*info.LambdaN)/1e4+0) // + 0: not -0.0000
 	row("spectral gap", "%.4f (1 - max(|lambda_2|, |lambda_n|): %.4f)", info.Gap, info.AbsoluteGap)
 	if info.MixingTime > 0 {
-		row("mixing time", "%d rounds until disagreement has shrunk by 1/e", info.MixingTime)
+		row("mixing time", "%s until disagreement has shrunk by 1/e", config.Count(info.MixingTime, "round"))
 	} else {
 		row("mixing time", "never: disagreement does not shrink")
 	}

@@ -30,7 +30,8 @@ func (r *Views) Draw(kind string) (plot.Drawing, error) {
 			kind = "heatmap"
 		}
 	}
-	title := fmt.Sprintf("%s, %d agents, %d rounds", r.Graph.Name(), r.Gossip.Agents, len(r.Gossip.Rounds))
+	title := fmt.Sprintf("%s, %d agents, %s", r.Graph.Name(), r.Gossip.Agents,
+		config.Count(len(r.Gossip.Rounds), "round"))
 	switch kind {
 	case "heatmap":
 		return r.heatMap(title)
@@ -139,7 +140,8 @@ func (r *Views) colouredGraph() (plot.Drawing, error) {
 	if err != nil {
 		return nil, err
 	}
-	g.Title = fmt.Sprintf("What adversary %s learns, %d rounds", r.Adversaries[0], len(r.Gossip.Rounds))
+	g.Title = fmt.Sprintf("What adversary %s learns, %s", r.Adversaries[0],
+		config.Count(len(r.Gossip.Rounds), "round"))
 	g.ValueLabel, g.Caption = "leak",
 		"Colour: share of the local privacy loss that the adversary gets, violet none to yellow all; "+
 			"grey: its own members."

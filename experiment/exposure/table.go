@@ -8,6 +8,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"sotto/config"
 	"sotto/experiment/rundir"
 	"sotto/privacy/account/network"
 )
@@ -54,8 +55,9 @@ func quoted(s string) string {
 // WriteText writes what a person reads: a line for each agent seen by one adversary, or
 // for each distance from several.
 func (r *Views) WriteText(w io.Writer) error {
-	fmt.Fprintf(w, "%s, %d agents, %d rounds of averaging (%s), one release each at noise multiplier %.6g\n",
-		r.Graph.Name(), r.Gossip.Agents, len(r.Gossip.Rounds), r.Gossip.Method.Name, r.Noise)
+	fmt.Fprintf(w, "%s, %d agents, %s of averaging (%s), one release each at noise multiplier %.6g\n",
+		r.Graph.Name(), r.Gossip.Agents, config.Count(len(r.Gossip.Rounds), "round"), r.Gossip.Method.Name,
+		r.Noise)
 	fmt.Fprintf(w, "against everyone: epsilon %s at delta %g (%s)\n", rundir.FormatFine(r.Local.Upper),
 		r.Delta, r.Adjacency)
 	if u, i, ok := r.worst(); ok {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"text/tabwriter"
 
+	"sotto/config"
 	"sotto/experiment/rundir"
 	"sotto/internal/jsonfloat"
 	"sotto/privacy/account"
@@ -77,8 +78,9 @@ func (c *Case) Training(steps int) (*TrainingFigures, error) {
 // WriteText writes what a person reads: the worst agent of each adversary.
 func (x *TrainingFigures) WriteText(w io.Writer) error {
 	fmt.Fprintf(w,
-		"%s, %d agents, %d steps of one release each with %d rounds of averaging after it, at noise "+
-			"multiplier %.6g\n", x.Topology, x.Agents, x.Steps, x.Rounds, x.Noise)
+		"%s, %d agents, %s of one release each with %s of averaging after it, at noise "+
+			"multiplier %.6g\n", x.Topology, x.Agents, config.Count(x.Steps, "step"),
+		config.Count(x.Rounds, "round"), x.Noise)
 	fmt.Fprintf(w, "against everyone: epsilon %s at delta %g (%s): the guarantee\n",
 		rundir.FormatFine(x.LocalEpsilon.Upper), x.Delta, x.Adjacency)
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)

@@ -156,7 +156,8 @@ func (n *Node) Background(s *account.Statement) []Clause {
 	clauses := []Clause{
 		{"Owner", n.Member + ", a member of " + n.Run},
 		{"Data set", fmt.Sprintf("population %q, of which all runs are charged to one ledger", n.Population)},
-		{"Training", fmt.Sprintf("%s with %s, %d members", n.Model, n.Algorithm, len(n.Members))},
+		{"Training", fmt.Sprintf("%s with %s, %s", n.Model, n.Algorithm,
+			config.Count(len(n.Members), "member"))},
 		{"Owner's policy", fmt.Sprintf("at most epsilon %g at delta %g over the life of the data; SHA-256 "+
 			"of the policy file %s", n.LifetimeEpsilon, n.LifetimeDelta, n.PolicyDigest)},
 	}

@@ -6,6 +6,7 @@ package runfile
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -248,9 +249,36 @@ func (d *Document) Finish() error {
 		}
 	}
 	slices.Sort(allowed)
-	err := config.Bad(rest, rest, strings.Join(allowed, ", "))
+	return d.unknown(name, rest, allowed)
+}
+
+// unknown is the error of a key or section that nobody decodes.
+func (d *Document) unknown(section, key string, allowed []string) error {
+	err := config.Bad(key, key, strings.Join(allowed, ", "))
 	err.(*config.Error).Found = "an unknown key"
-	return d.Locate(name, err)
+	return d.Locate(section, err)
+}
+
+// RefuseSections refuses the first section that is none of those, before a key that it
+// should have held is missed.
+func (d *Document) RefuseSections(known ...string) error {
+	var bad []string
+	for name, v := range d.raw {
+		if _, section := v.(map[string]any); section && !slices.Contains(known, name) {
+			bad = append(bad, name)
+		}
+	}
+	if len(bad) == 0 {
+		return nil
+	}
+	slices.SortFunc(bad, func(a, b string) int {
+		return cmp.Or(d.line[a]-d.line[b], strings.Compare(a, b))
+	})
+	var allowed []string
+	for _, name := range slices.Sorted(slices.Values(known)) {
+		allowed = append(allowed, "["+name+"]")
+	}
+	return d.unknown("", bad[0], allowed)
 }
 
 // Effective returns the complete configuration: every decoded struct with the values in

@@ -294,3 +294,19 @@ func TestNumbersAsPeopleWriteThem(t *testing.T) {
 		}
 	}
 }
+
+// A misspelled section is named before the key that it should have held is missed.
+func TestUnknownSectionsAreNamed(t *testing.T) {
+	d, err := runfile.Parse("run.toml", []byte("name = \"a\"\n[model]\n[zoo]\n[privcy]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "run.toml:4: privcy: found an unknown key, allowed: [model], [privacy], [zoo]; " +
+		"did you mean privacy?"
+	if err := d.RefuseSections("zoo", "privacy", "model"); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	if err := d.RefuseSections("zoo", "privcy", "model", "other"); err != nil {
+		t.Error(err)
+	}
+}

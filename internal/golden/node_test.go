@@ -50,7 +50,7 @@ func TestNodes(t *testing.T) {
 			t.Errorf("node %s: %s", n.name, text)
 			continue
 		}
-		if !strings.Contains(text, ", 1 charges\n") {
+		if !strings.Contains(text, ", 1 charge\n") {
 			t.Errorf("node %s has charged again: %s", n.name, text)
 		}
 		b, err := os.ReadFile(filepath.Join(d.dir, n.name, "model.safetensors"))

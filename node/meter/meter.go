@@ -1,5 +1,5 @@
-// Package meter has histograms of how long a node waits for its data, its disk and its
-// neighbors.
+// Package meter has how long the steps of a node take, and histograms of how long it
+// waits for its data, its disk and its neighbors.
 package meter
 
 import (

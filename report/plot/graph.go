@@ -58,7 +58,8 @@ func NewGraph(name string, g *topology.Graph) (Graph, error) {
 	if err := Drawable(g); err != nil {
 		return Graph{}, err
 	}
-	d := Graph{Name: name, Title: fmt.Sprintf("%s, %d agents, %d links", g.Name(), g.Agents(), g.Links())}
+	d := Graph{Name: name, Title: fmt.Sprintf("%s, %s, %s", g.Name(),
+		config.Count(g.Agents(), "agent"), config.Count(g.Links(), "link"))}
 	at := map[[2]int]int{}
 	for e := range g.Edges() {
 		i, j := min(int(e.I), int(e.J)), max(int(e.I), int(e.J))

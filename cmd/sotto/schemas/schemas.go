@@ -125,10 +125,10 @@ func writeCounts(cmd *cobra.Command, s *schema.Schema, n *schema.Counts) error {
 	line("for the owner alone", "exact figures of records")
 	line("read as", "%s", n.Layout.Text())
 	line("rows", "%d: %d kept, %d dropped, %d refused", n.Rows, n.Kept, n.Dropped, n.Refused)
-	line("with missing cells", "%d rows", n.Incomplete)
+	line("with missing cells", "%s", config.Count(n.Incomplete, "row"))
 	line("extra columns", "%d", n.Extra)
 	if n.RepeatedIDs > 0 {
-		line("repeated ids", "%d rows", n.RepeatedIDs)
+		line("repeated ids", "%s", config.Count(n.RepeatedIDs, "row"))
 	}
 	var classes []string
 	for k, count := range n.Classes {

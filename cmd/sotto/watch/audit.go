@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sotto/cmd/sotto/cli"
+	"sotto/config"
 	"sotto/experiment"
 	"sotto/experiment/attack"
 	"sotto/internal/atomicfile"
@@ -143,7 +144,8 @@ func (a *Audit) Ended(mode string, r *audit.Report, err error) {
 		b.Lower, b.Claimed = jsonfloat.Float(r.EpsilonLower), jsonfloat.Float(r.Claimed)
 		b.Observations, b.Of, b.Violated = r.Observations, r.Observations, r.Violated
 		if b.Text = strings.Join(r.Findings, "; "); b.Text == "" && len(r.Checks) > 0 {
-			b.Text = fmt.Sprintf("%d checks of %d observations", len(r.Checks), r.Observations)
+			b.Text = fmt.Sprintf("%s of %s", config.Count(len(r.Checks), "check"),
+				config.Count(r.Observations, "observation"))
 		}
 	}
 	a.events.Emit(b)
