@@ -6,6 +6,7 @@ import (
 	"syscall"
 
 	"sotto/cmd/sotto/cli"
+	"sotto/cmd/sotto/manual"
 	"sotto/config"
 	"sotto/data"
 	"sotto/node"
@@ -43,6 +44,14 @@ var exits = []struct {
 	{exitPrivacy, false, "refused for privacy's sake, or stored state does not fit: needs a person"},
 	{exitData, false, "data missing or altered"},
 	{exitStorage, true, "a write failed: no room, most often"},
+}
+
+// exitPages are the codes as manual pages list them.
+func exitPages() (codes []manual.Exit) {
+	for _, e := range exits {
+		codes = append(codes, manual.Exit{Code: e.code, What: e.what})
+	}
+	return codes
 }
 
 // codeError says nothing more than what was printed, and has a code of its own.

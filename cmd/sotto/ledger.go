@@ -19,6 +19,7 @@ import (
 	"sotto/config"
 	"sotto/experiment/owner"
 	"sotto/experiment/rundir"
+	"sotto/experiment/trained"
 	"sotto/privacy/ledger"
 )
 
@@ -75,7 +76,7 @@ func ledgerOf(path string) (string, error) {
 
 func newLedgerVerify() *cobra.Command {
 	var l ledgerFlags
-	var heads string
+	var heads, released string
 	c := &cobra.Command{
 		Use: "verify DIR|STATEMENT.json|BACKUP.tar",
 		Short: "Recompute chain, signatures, counts and every epsilon; exit code 3 when something does " +
@@ -86,8 +87,8 @@ something does not follow.
 
 A file is another member's signed privacy statement: its signature is checked and, with --heads, that it \
 knows of all records that the
-member's ledger had when its node finished. A file that ends in .tar is a backup of sotto node backup: its \
-digests are checked, and every
+member's ledger had when its node finished. --model checks that it is the statement of that model. A file \
+that ends in .tar is a backup of sotto node backup: its digests are checked, and every
 ledger in it is verified.`),
 		Args: cli.Exactly(1, "one DIR, STATEMENT.json or BACKUP.tar"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -102,7 +103,10 @@ ledger in it is verified.`),
 				if strings.HasSuffix(args[0], ".tar") {
 					return verifyBackup(cmd.OutOrStdout(), args[0], o, &l)
 				}
-				return l.verifyStatement(cmd.OutOrStdout(), args[0], heads, o.PublicKey)
+				return l.verifyStatement(cmd.OutOrStdout(), args[0], heads, released, o.PublicKey)
+			}
+			if released != "" {
+				return cli.Usagef("--model: found %q, allowed: only with a statement", released)
 			}
 			dir, err := ledgerOf(args[0])
 			if err != nil {
@@ -113,19 +117,7 @@ ledger in it is verified.`),
 					"owner's ledger", heads)
 			}
 			if isRun(dir) {
-				r, err := ledger.VerifyRun(dir)
-				if err != nil {
-					return err
-				}
-				if l.output.JSON() {
-					return json.NewEncoder(cmd.OutOrStdout()).Encode(r)
-				}
-				_, err = fmt.Fprintf(cmd.OutOrStdout(),
-					"simulated run: %s, %s, epsilon %s upper: statements follow "+
-						"from ledgers\n",
-					config.Count(r.Ledgers, "distinct ledger"), config.Count(r.Charges, "charge"),
-					rundir.FormatFine(r.Epsilon.Upper))
-				return err
+				return l.verifyRun(cmd.OutOrStdout(), dir)
 			}
 			r, err := ledger.Verify(dir, o)
 			if err != nil {
@@ -143,6 +135,8 @@ ledger in it is verified.`),
 		},
 	}
 	l.register(c)
+	c.Flags().StringVar(&released, "model", "",
+		"with a statement: file of the model that it is to be of, model.safetensors")
 	c.Flags().StringVar(&heads, "heads", "",
 		"the file heads.json of a neighbor's state directory, to check a statement or ledger against")
 	c.Flags().StringVar(&l.accountant, "accountant", "",
@@ -225,12 +219,33 @@ func sayHead(row func(string, string, ...any), head *owner.Head, knows string) {
 	}
 }
 
+// verifyRun recomputes what a simulated run says of its ledgers.
+func (l *ledgerFlags) verifyRun(w io.Writer, dir string) error {
+	r, err := ledger.VerifyRun(dir)
+	if err != nil {
+		return err
+	}
+	if l.output.JSON() {
+		return json.NewEncoder(w).Encode(r)
+	}
+	_, err = fmt.Fprintf(w, "simulated run: %s, %s, epsilon %s upper: statements follow from ledgers\n",
+		config.Count(r.Ledgers, "distinct ledger"), config.Count(r.Charges, "charge"),
+		rundir.FormatFine(r.Epsilon.Upper))
+	return err
+}
+
 // verifyStatement checks a member's signed statement by itself and, with a file of heads,
-// against the head that its node sent.
-func (l *ledgerFlags) verifyStatement(w io.Writer, path, heads string, key ed25519.PublicKey) error {
+// against the head that its node sent; with a model's file, that it is of that model.
+func (l *ledgerFlags) verifyStatement(w io.Writer, path, heads, released string,
+	key ed25519.PublicKey) error {
 	s, head, err := owner.VerifyStatement(path, heads, key)
 	if err != nil {
 		return err
+	}
+	if released != "" {
+		if err := trained.Signed(released, path, s); err != nil {
+			return err
+		}
 	}
 	row, flush := l.output.Rows(w)
 	if head != nil {
@@ -239,6 +254,9 @@ func (l *ledgerFlags) verifyStatement(w io.Writer, path, heads string, key ed255
 	row("statement", "signed by %s, of ledger %s to record %d", s.PublicKey, s.LedgerID,
 		s.Statement.Ledger.LastSeq)
 	sayKeys(row, s.Keys())
+	if s.Model != "" {
+		row("model", "SHA-256 %s", s.Model)
+	}
 	if e := s.Statement.Epsilon; e != nil {
 		row("epsilon", "%s upper at delta %g: the member's, which its ledger alone can prove",
 			rundir.FormatFine(float64(e.Upper)), s.Statement.Delta)

@@ -14,6 +14,7 @@ import (
 
 	"sotto/cmd/sotto/cli"
 	"sotto/cmd/sotto/complete"
+	"sotto/cmd/sotto/manual"
 	"sotto/cmd/sotto/watch"
 	"sotto/experiment"
 )
@@ -58,6 +59,7 @@ func newRoot() *cobra.Command {
 	cli.Manners(root)
 	root.Version = versionLine(versions())
 	root.SetVersionTemplate("{{.Version}}\n")
+	program, _ := buildVersion()
 	root.AddCommand(
 		newNew(),
 		newPlan(),
@@ -72,7 +74,7 @@ func newRoot() *cobra.Command {
 		watch.Live(),
 		watch.Open(),
 		newVersion(),
-		newMan(),
+		manual.Command("sotto "+program, exitPages()),
 		newExport(),
 		newPredict(),
 		newQuery(),

@@ -3,6 +3,7 @@ package owner_test
 import (
 	"context"
 	"crypto/ed25519"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -170,6 +171,10 @@ func checkLeft(t *testing.T, states, statement, heads string) {
 	}
 	if _, _, err := owner.VerifyStatement(statement, statement, nil); err == nil {
 		t.Error("a statement is taken for heads")
+	}
+	file, err := os.ReadFile(filepath.Join(filepath.Dir(statement), owner.ModelFile))
+	if err != nil || s.Model != fmt.Sprintf("%x", sha256.Sum256(file)) {
+		t.Errorf("the statement is of model %s, %v", s.Model, err)
 	}
 	b, err := os.ReadFile(filepath.Join(states, "m2", owner.StatusFile))
 	var status node.Status

@@ -1,6 +1,7 @@
 package owner
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -45,13 +46,10 @@ func (p *process) finish(n *node.Node) (*Result, error) {
 	if tokens != nil {
 		b, err = p.EncodeTokens(tokens, p.run())
 	}
-	if err == nil {
-		err = p.write(ModelFile, b)
-	}
 	if err != nil {
 		return nil, err
 	}
-	if err := p.writeStatement(); err != nil {
+	if err := p.release(b); err != nil {
 		return nil, err
 	}
 	if err := errors.Join(writeAnswers(p, n), writeShapes(p, n)); err != nil {
@@ -125,12 +123,23 @@ func writeShapes(p *process, n *node.Node) error {
 	return p.write(rundir.ShapesFile, b)
 }
 
-// writeStatement writes the signed statement, once.
-func (p *process) writeStatement() error {
+// release writes the model's file b and the signed statement that names its digest, each
+// once: what was signed before stands, unless the file that it names is gone.
+func (p *process) release(b []byte) error {
 	path, had := filepath.Join(p.State, StatementFile), ledger.SignedStatement{}
-	switch err := readStrict(path, &had, "a signed privacy statement"); {
+	err := readStrict(path, &had, "a signed privacy statement")
+	file, fileErr := os.ReadFile(filepath.Join(p.State, ModelFile))
+	if err == nil && fileErr == nil && had.Model == fmt.Sprintf("%x", sha256.Sum256(file)) {
+		return nil
+	}
+	if e := p.write(ModelFile, b); e != nil {
+		return e
+	}
+	digest := fmt.Sprintf("%x", sha256.Sum256(b))
+	switch {
+	case err == nil && (had.Model == "" || had.Model == digest):
+		return nil // as it was signed; the first programs named no model
 	case err == nil:
-		return nil // as it was signed
 	case !errors.Is(err, fs.ErrNotExist):
 		if err = aside(path, p.Node.Log, err); err != nil {
 			return err
@@ -141,12 +150,11 @@ func (p *process) writeStatement() error {
 		left = append(left, "the owner's own model, which is made of the released one and of the owner's "+
 			"records, and is sent to nobody")
 	}
-	s, err := p.ledger.Statement(p.Terms.NoiseKind, left...)
+	s, err := p.ledger.Statement(ledger.About{Noise: p.Terms.NoiseKind, Model: digest, NotCovered: left})
 	if err != nil {
 		return err
 	}
-	b, err := json.MarshalIndent(s, "", "  ")
-	if err != nil {
+	if b, err = json.MarshalIndent(s, "", "  "); err != nil {
 		return err
 	}
 	return p.write(StatementFile, append(b, '\n'))

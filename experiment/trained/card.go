@@ -16,7 +16,6 @@ import (
 	"sotto/experiment"
 	"sotto/experiment/rundir"
 	"sotto/model"
-	"sotto/privacy/ledger"
 )
 
 // Card describes the model to strangers, in Markdown: what it predicts from which
@@ -236,22 +235,6 @@ func (m *card) privacy() error {
 	fmt.Fprintf(m, "%s\n\nSigned with the key %s, ledger %s.\n", text(s.Statement.String()), s.PublicKey,
 		text(s.LedgerID))
 	return nil
-}
-
-// signed is a node's statement, whose signature is that of the key in it.
-func signed(path string) (*ledger.SignedStatement, error) {
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	s := new(ledger.SignedStatement)
-	if err := json.Unmarshal(raw, s); err != nil {
-		return nil, &config.Error{File: path, Found: err.Error(), Allowed: "a signed statement"}
-	}
-	if err := s.Verify(nil); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return s, nil
 }
 
 func (m *card) figures() error {

@@ -92,6 +92,9 @@ func Load(dir, agent string) (*Model, error) {
 	if m.names, err = rundir.ReadNames(dir); err != nil {
 		return nil, err
 	}
+	if err := unaltered(dir); err != nil {
+		return nil, err
+	}
 	return m, m.readSchema()
 }
 

@@ -283,7 +283,7 @@ func ExampleOpenFor() {
 			return
 		}
 		l.Charge(ev)
-		s, _ := l.Statement("exact")
+		s, _ := l.Statement(ledger.About{Noise: "exact"})
 		fmt.Printf("releases %d, epsilon %.3f\n", s.Statement.Releases, s.Statement.Epsilon.Upper)
 		l.Close()
 	}

@@ -38,7 +38,7 @@ func TestLedgerByPersons(t *testing.T) {
 	charge(t, f, account.NoOp(), 1)
 	closed(t, f)
 	f = reopen(t, dir, options())
-	signed, err := f.Statement("exact")
+	signed, err := f.Statement(ledger.About{Noise: "exact"})
 	if err != nil {
 		t.Fatal(err)
 	}

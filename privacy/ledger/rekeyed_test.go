@@ -75,7 +75,7 @@ func (m *model) step(rt *rapid.T, f *ledger.File, events []account.Event) {
 
 // state compares a statement with what must follow from the keys.
 func (m *model) state(rt *rapid.T, f *ledger.File) {
-	s, err := f.Statement("exact")
+	s, err := f.Statement(ledger.About{Noise: "exact"})
 	if err != nil {
 		rt.Fatal(err)
 	}

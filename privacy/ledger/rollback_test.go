@@ -58,7 +58,7 @@ func TestRolledBackLedgerChargesTheDifference(t *testing.T) {
 	if seq := charge(t, f, gaussian(t, 1e4), 1); seq <= known.Seq {
 		t.Errorf("number %d was given out before", seq)
 	}
-	s, err := f.Statement("exact")
+	s, err := f.Statement(ledger.About{Noise: "exact"})
 	if err != nil {
 		t.Fatal(err)
 	}

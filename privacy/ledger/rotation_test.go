@@ -191,7 +191,7 @@ func TestLostKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := f.Statement("exact")
+	s, err := f.Statement(ledger.About{Noise: "exact"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -347,7 +347,7 @@ func statement(t testing.TB, o ledger.Options) ledger.SignedStatement {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := f.Statement("exact")
+	s, err := f.Statement(ledger.About{Noise: "exact"})
 	if err != nil {
 		t.Fatal(err)
 	}

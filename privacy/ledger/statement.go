@@ -18,6 +18,7 @@ type SignedStatement struct {
 	Statement account.Statement `json:"statement"`
 	LedgerID  string            `json:"ledger_id"`         // Genesis.ID
 	Dataset   string            `json:"dataset,omitempty"` // first half of the Fingerprint's tag
+	Model     string            `json:"model,omitempty"`   // see About.Model
 	PublicKey string            `json:"public_key"`        // Ed25519, hexadecimal; it has signed
 	// Rotations are those of the ledger's key so far: they lead from former keys to
 	// PublicKey.
@@ -112,11 +113,17 @@ func (x *signedText) check(owner ed25519.PublicKey, message []byte) error {
 	return nil
 }
 
+// About is what a statement says beside what its ledger knows.
+type About struct {
+	Noise      string   // exact, fast or simulated, as for account.NewStatement
+	Model      string   // SHA-256 of the file of the model that was released, hexadecimal; "": of none
+	NotCovered []string // what the runtime leaves open
+}
+
 // Statement states epsilon at the lifetime delta for everything charged so far, over all
-// runs, and records that it did. noise is "exact", "fast" or "simulated", as for
-// account.NewStatement; notCovered is what the runtime leaves open.
-// account.ErrUnsupported: no accountant has a proof for the charges.
-func (f *File) Statement(noise string, notCovered ...string) (SignedStatement, error) {
+// runs, and records that it did. account.ErrUnsupported: no accountant has a proof for
+// the charges.
+func (f *File) Statement(about About) (SignedStatement, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err := f.usable(); err != nil {
@@ -131,7 +138,7 @@ func (f *File) Statement(noise string, notCovered ...string) (SignedStatement, e
 		return SignedStatement{}, err
 	}
 	delta := c.genesis.Budget.Delta
-	s, err := account.NewStatement(acc, c.genesis.Adjacency, c.genesis.Unit, delta, noise)
+	s, err := account.NewStatement(acc, c.genesis.Adjacency, c.genesis.Unit, delta, about.Noise)
 	if err != nil {
 		return SignedStatement{}, err
 	}
@@ -139,12 +146,13 @@ func (f *File) Statement(noise string, notCovered ...string) (SignedStatement, e
 	s.Sampler, s.Releases = c.samplers(), int(min(c.charges, math.MaxInt))
 	s.Ledger = account.LedgerRange{FirstSeq: 1, LastSeq: head.Seq, Head: head.String()}
 	s.Overrides = append(s.Overrides, c.overrides...)
-	s.NotCovered = append(append(s.NotCovered, notCovered...),
+	s.NotCovered = append(append(s.NotCovered, about.NotCovered...),
 		"releases that are not in this ledger, and the deletion of ledgers by their owner")
 	signed := SignedStatement{
 		Statement: s,
 		LedgerID:  c.genesis.ID,
 		Dataset:   c.dataset[:len(c.dataset)/2],
+		Model:     about.Model,
 		PublicKey: hex.EncodeToString(c.key),
 		Rotations: slices.Clip(c.rotations),
 	}

@@ -46,7 +46,7 @@ func TestStatement(t *testing.T) {
 	}
 	last := charge(t, f, ev, 2)
 	head := f.Head()
-	s, err := f.Statement("exact")
+	s, err := f.Statement(ledger.About{Noise: "exact"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,11 +87,11 @@ func TestStatement(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Statement("none"); err == nil {
+	if _, err := f.Statement(ledger.About{Noise: "none"}); err == nil {
 		t.Error("an unknown kind of noise was accepted")
 	}
 	closed(t, f)
-	if _, err := f.Statement("exact"); !errors.Is(err, ledger.ErrClosed) {
+	if _, err := f.Statement(ledger.About{Noise: "exact"}); !errors.Is(err, ledger.ErrClosed) {
 		t.Errorf("statement after close: %v", err)
 	}
 	r := verified(t, dir, o)
@@ -130,7 +130,7 @@ func TestUnsupportedCharges(t *testing.T) {
 	}
 	f := create(t, dir, o)
 	charge(t, f, ev, 1)
-	if _, err := f.Statement("exact"); !errors.Is(err, account.ErrUnsupported) {
+	if _, err := f.Statement(ledger.About{Noise: "exact"}); !errors.Is(err, account.ErrUnsupported) {
 		t.Errorf("statement: %v", err)
 	}
 	if c, err := f.Spent(); err != nil || c.Accountant != "none" || !math.IsInf(c.Epsilon.Upper, 1) {

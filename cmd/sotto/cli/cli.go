@@ -54,8 +54,8 @@ var kinds = map[string]string{"int": "a whole number", "uint64": "a whole number
 	"float64": "a number", "bool": "true or false", "duration": "a time such as 90s, 5m or 24h",
 	"float64Slice": "numbers, separated by commas"}
 
-// InWords says of a folder in place of a file, and of a file in place of a folder, what
-// they are. Other errors stay as they are.
+// InWords says of a folder in place of a file, of a file in place of a folder and of what
+// is not there what they are. Other errors stay as they are.
 func InWords(err error) error {
 	path, ok := err.(*fs.PathError)
 	switch {
@@ -63,6 +63,9 @@ func InWords(err error) error {
 		return &config.Error{File: path.Path, Found: "a folder", Allowed: "a file"}
 	case ok && errors.Is(err, syscall.ENOTDIR):
 		return &config.Error{File: path.Path, Found: "a file in place of a folder", Allowed: "folders"}
+	case ok && errors.Is(err, fs.ErrNotExist) && (path.Op == "open" || strings.HasSuffix(path.Op, "stat")):
+		return &config.Error{File: path.Path, Found: "no such file or directory",
+			Allowed: "one that is there"}
 	}
 	return err
 }

@@ -1,4 +1,4 @@
-package main
+package manual
 
 import (
 	"os"
@@ -7,10 +7,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"sotto/cmd/sotto/cli"
-	"sotto/cmd/sotto/manual"
 )
 
-func newMan() *cobra.Command {
+// Command is sotto man, for a program's name with its version.
+func Command(program string, codes []Exit) *cobra.Command {
 	var output cli.Output
 	c := &cobra.Command{
 		Use:     "man DIR",
@@ -18,15 +18,10 @@ func newMan() *cobra.Command {
 		Example: "  sotto man man1 && man ./man1/sotto-run.1",
 		Args:    cli.Exactly(1, "one DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var codes []manual.Exit
-			for _, e := range exits {
-				codes = append(codes, manual.Exit{Code: e.code, What: e.what})
-			}
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return err
 			}
-			version, _ := buildVersion()
-			pages := manual.Pages(cmd.Root(), "sotto "+version, codes)
+			pages := Pages(cmd.Root(), program, codes)
 			for _, p := range pages {
 				if err := os.WriteFile(filepath.Join(args[0], p.Name), p.Text, 0o644); err != nil {
 					return err
