@@ -155,7 +155,7 @@ func tableFiles(decode func(any) error, src Source) (*Split, error) {
 	if p.UnitColumn != "" {
 		all.SetUnits(ids)
 	}
-	split, err := holdOut(all, TableParams{TestFraction: p.TestFraction}, src.Seed)
+	split, err := holdOut(all, TableParams{TestFraction: p.TestFraction}, src)
 	if err != nil {
 		return nil, err
 	}
@@ -220,7 +220,7 @@ func (p *SchemaParams) read(path string, b []byte, how schema.Reading) (*schema.
 }
 
 // ownTable reads the owner's file by the schema.
-func ownTable(decode func(any) error, from OwnFile, b []byte, seed uint64) (*Own, error) {
+func ownTable(decode func(any) error, from OwnFile, b []byte, src Source) (*Own, error) {
 	p := schemaDefaults()
 	if err := decode(&p); err != nil {
 		return nil, err
@@ -239,7 +239,7 @@ func ownTable(decode func(any) error, from OwnFile, b []byte, seed uint64) (*Own
 		all.SetUnits(r.IDs)
 	}
 	own := &Own{}
-	if own.Split, err = holdOut(all, TableParams{TestFraction: p.TestFraction}, seed); err != nil {
+	if own.Split, err = holdOut(all, TableParams{TestFraction: p.TestFraction}, src); err != nil {
 		return nil, err
 	}
 	sheet, err := p.schema.Sheet(from.Path, b, from.Reading)

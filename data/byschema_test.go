@@ -190,7 +190,7 @@ func TestOwnTable(t *testing.T) {
 	var records [2][][]byte
 	var x [2][]float32
 	for i, path := range []string{keep(t, dir, "a.csv", north), keep(t, dir, "a.parquet", b.String())} {
-		own, err := data.LoadOwn("table", data.OwnFile{Path: path}, 1,
+		own, err := data.LoadOwn("table", data.OwnFile{Path: path}, data.Source{Seed: 1},
 			data.WithSchema(tableParams(func(p *data.SchemaParams) { p.TestFraction = .5 }), agreed(t)))
 		if err != nil {
 			t.Fatal(err)
@@ -205,12 +205,13 @@ func TestOwnTable(t *testing.T) {
 		t.Errorf("%q and %q", records[0], records[1])
 	}
 	path := keep(t, dir, "b.csv", "id,age,sex,ill\n,50,F,no\n2,1,F,yes\n")
-	_, err := data.LoadOwn("table", data.OwnFile{Path: path}, 1,
+	_, err := data.LoadOwn("table", data.OwnFile{Path: path}, data.Source{Seed: 1},
 		data.WithSchema(tableParams(func(p *data.SchemaParams) { p.UnitColumn = "id" }), agreed(t)))
 	if err == nil || !strings.Contains(err.Error(), "b.csv:2: column id") {
 		t.Errorf("a person without an id: %v", err)
 	}
-	_, err = data.LoadOwn("csv", data.OwnFile{Path: "x", Reading: schema.Reading{DecimalComma: true}}, 1, nil)
+	_, err = data.LoadOwn("csv", data.OwnFile{Path: "x", Reading: schema.Reading{DecimalComma: true}},
+		data.Source{Seed: 1}, nil)
 	if err == nil || !strings.Contains(err.Error(), "none with data set csv") {
 		t.Errorf("%v", err)
 	}

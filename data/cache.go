@@ -27,14 +27,14 @@ func NewCache() *Cache {
 	return &Cache{loaded: map[string]*cached{}, parts: map[string]*Dataset{}}
 }
 
-// Load is [Load], once for each data set, folder, seed and params, which is a text that
+// Load is [LoadFrom], once for each data set, source and params, which is a text that
 // is equal for equal parameters. decode is called even where the data set is there
 // already: whoever it belongs to has to know the same keys.
-func (c *Cache) Load(name, dir string, seed uint64, params string, decode func(any) error) (*Split, error) {
+func (c *Cache) Load(name string, src Source, params string, decode func(any) error) (*Split, error) {
 	if c == nil {
-		return Load(name, dir, seed, decode)
+		return LoadFrom(name, src, decode)
 	}
-	key := fmt.Sprintf("%q %q %d\n%s", name, dir, seed, params)
+	key := fmt.Sprintf("%q %+v\n%s", name, src, params)
 	c.mu.Lock()
 	d, ok := c.loaded[key]
 	if !ok {
@@ -43,7 +43,7 @@ func (c *Cache) Load(name, dir string, seed uint64, params string, decode func(a
 	}
 	c.mu.Unlock()
 	d.once.Do(func() {
-		d.split, d.err = Load(name, dir, seed, func(params any) error {
+		d.split, d.err = LoadFrom(name, src, func(params any) error {
 			err := decode(params)
 			d.params = append(d.params, reflect.ValueOf(params).Elem().Interface())
 			return err

@@ -16,7 +16,7 @@ func TestCacheLoadsOnce(t *testing.T) {
 	load := func(seed uint64, text string) *data.Split {
 		t.Helper()
 		called := 0
-		s, err := cache.Load("glyphs", "", seed, text, func(p any) error {
+		s, err := cache.Load("glyphs", data.Source{Seed: seed}, text, func(p any) error {
 			called++
 			return params(small)(p)
 		})
@@ -39,7 +39,7 @@ func TestCacheLoadsOnce(t *testing.T) {
 		t.Error("equal parts are in memory twice")
 	}
 	var none *data.Cache
-	fresh, err := none.Load("glyphs", "", 1, "small", params(small))
+	fresh, err := none.Load("glyphs", data.Source{Seed: 1}, "small", params(small))
 	if err != nil || fresh.Train == one.Train || fresh.Train.Digest != one.Train.Digest {
 		t.Errorf("no cache: %v", err)
 	}
@@ -48,7 +48,8 @@ func TestCacheLoadsOnce(t *testing.T) {
 // A failure is not kept: the next one tries again.
 func TestCacheForgetsFailures(t *testing.T) {
 	cache, no := data.NewCache(), errors.New("not now")
-	if _, err := cache.Load("glyphs", "", 1, "", func(any) error { return no }); !errors.Is(err, no) {
+	_, err := cache.Load("glyphs", data.Source{Seed: 1}, "", func(any) error { return no })
+	if !errors.Is(err, no) {
 		t.Fatal(err)
 	}
 	const small = "train = 30\ntest = 10"
@@ -57,7 +58,7 @@ func TestCacheForgetsFailures(t *testing.T) {
 	for i := range splits {
 		wg.Go(func() {
 			var err error
-			splits[i], err = cache.Load("glyphs", "", 1, "", params(small))
+			splits[i], err = cache.Load("glyphs", data.Source{Seed: 1}, "", params(small))
 			if err != nil {
 				t.Error(err)
 			}

@@ -92,7 +92,7 @@ func heartDisease(decode func(any) error, src Source) (*Split, error) {
 	}
 	all.Shape, all.RowNorm = [3]int{1, 1, all.X.Cols}, longest(features, p.Normalize)
 	all.Variables = append(variablesOf(features, p.Normalize), all.outcome("num", "num"))
-	split, err := holdOut(all, p.TableParams, src.Seed)
+	split, err := holdOut(all, p.TableParams, src)
 	if err != nil {
 		return nil, err
 	}
@@ -193,7 +193,7 @@ func breastCancer(decode func(any) error, src Source) (*Split, error) {
 	if all.Labels, err = labelsFrom(t, "2", []string{"B", "M"}, keep); err != nil {
 		return nil, err
 	}
-	split, err := holdOut(all, p.TableParams, src.Seed)
+	split, err := holdOut(all, p.TableParams, src)
 	if err != nil {
 		return nil, err
 	}
@@ -272,7 +272,7 @@ func parkinsons(decode func(any) error, src Source) (*Split, error) {
 	if p.Holdout == "people" {
 		hold = holdOutGroups
 	}
-	split, err := hold(all, p.TableParams, src.Seed)
+	split, err := hold(all, p.TableParams, src)
 	if err != nil {
 		return nil, err
 	}
@@ -331,10 +331,10 @@ func recordings(t *Table, p ParkinsonsParams) (*Dataset, error) {
 
 // holdOutGroups draws fraction of the groups, rounded down, as the test part, and numbers
 // the groups of each part anew.
-func holdOutGroups(d *Dataset, p TableParams, seed uint64) (*Split, error) {
+func holdOutGroups(d *Dataset, p TableParams, src Source) (*Split, error) {
 	n := len(d.GroupNames)
 	held := make([]bool, n)
-	for _, g := range source(seed).Perm(n)[:int(p.TestFraction*float64(n))] {
+	for _, g := range source(src.Seed).Perm(n)[:int(p.TestFraction*float64(n))] {
 		held[g] = true
 	}
 	var rows [2][]int32

@@ -125,12 +125,17 @@ type Split struct {
 	// Features names what records hold that was computed from images, each from its own
 	// alone: "scattering". "" for records as they were read.
 	Features string
+	oneByOne bool // see Source.OneByOne; the digests say so
 }
 
 // Source says where a constructor finds its bytes.
 type Source struct {
 	Dir  string // data folder with one folder for each data set
 	Seed uint64 // of generators and of held-out parts that are drawn
+	// OneByOne has every record of a table be in the test part or not whatever the others
+	// are, by a coin of its own contents, as a guarantee under add-remove needs it.
+	// Without it who is drawn depends on the number of records.
+	OneByOne bool
 }
 
 // Constructor makes one data set. decode fills the data set's parameter struct strictly
@@ -166,11 +171,16 @@ var Datasets = map[string]Constructor{
 // folder. The error is a *config.Error for bad parameters and for faults in a user's
 // file, and wraps [ErrMissing] or [ErrAltered] for published files.
 func Load(name, dir string, seed uint64, decode func(params any) error) (*Split, error) {
+	return LoadFrom(name, Source{Dir: dir, Seed: seed}, decode)
+}
+
+// LoadFrom is [Load] with all that a source has.
+func LoadFrom(name string, src Source, decode func(params any) error) (*Split, error) {
 	construct, ok := Datasets[name]
 	if !ok {
 		return nil, config.Bad("name", name, config.OneOf(Datasets))
 	}
-	return construct(decode, Source{Dir: dir, Seed: seed})
+	return construct(decode, src)
 }
 
 // seal sets the digests of both parts. params must print deterministically; sums are the
@@ -179,6 +189,9 @@ func (s *Split) seal(params any, seed uint64, sums []string) *Split {
 	for part, d := range map[string]*Dataset{"train": s.Train, "test": s.Test} {
 		h := sha256.New()
 		fmt.Fprintf(h, "%s\n%s\n%#v\n%d\n", d.Name, part, params, seed)
+		if s.oneByOne {
+			io.WriteString(h, "one by one\n")
+		}
 		for _, sum := range sums {
 			io.WriteString(h, sum+"\n")
 		}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"sotto/config"
+	"sotto/data/als"
 	"sotto/tensor"
 )
 
@@ -164,8 +165,8 @@ func (p MovieLensParams) ratingSplit(name string, ratings []Rating, file string,
 				Allowed: fmt.Sprintf("at least %d, the largest id in %s", t.items, file)}
 		}
 	} else {
-		features = factorise(t.learned(p.Features == allUsers), len(t.users)+p.PublicUsers, t.items, p.Dim,
-			p.ALSLambda, p.ALSSweeps, seed)
+		features = als.Factorise(t.learned(p.Features == allUsers), len(t.users)+p.PublicUsers, t.items,
+			p.Dim, p.ALSLambda, p.ALSSweeps, seed)
 	}
 	scaleRows(features, p.FeatureNorm)
 	split, err := t.split(name, &p, features)
@@ -185,10 +186,7 @@ func movieLensBytes(path string) ([]byte, error) {
 }
 
 // Rating is one line of u.data; its time is not kept.
-type Rating struct {
-	User, Item int32   // ids, from 1
-	Value      float64 // 1 to 5
-}
+type Rating = als.Rating
 
 const (
 	maxRatings = 1 << 22
@@ -235,7 +233,7 @@ func ReadRatings(r io.Reader, name string) ([]Rating, error) {
 				Allowed: fmt.Sprintf("at most %d ratings", maxRatings)}
 		}
 		seen[k] = true
-		all = append(all, Rating{k[0], k[1], float64(value)})
+		all = append(all, Rating{User: k[0], Item: k[1], Value: float64(value)})
 		return nil
 	})
 	if err == nil && len(all) == 0 {

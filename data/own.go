@@ -54,7 +54,7 @@ type Sheet struct {
 
 // owners names the data sets that an owner can bring its own part of, and how its file,
 // whose bytes are b, is read.
-var owners = map[string]func(decode func(any) error, from OwnFile, b []byte, seed uint64) (*Own, error){
+var owners = map[string]func(decode func(any) error, from OwnFile, b []byte, src Source) (*Own, error){
 	"csv":           ownCSV,
 	"heart-disease": ownHospital,
 	TableName:       ownTable,
@@ -63,7 +63,7 @@ var owners = map[string]func(decode func(any) error, from OwnFile, b []byte, see
 // LoadOwn loads the owner's file as a part of the data set called name, with the
 // parameters of the run file. The file is private: nobody knows its digest, and none is
 // checked.
-func LoadOwn(name string, from OwnFile, seed uint64, decode func(params any) error) (*Own, error) {
+func LoadOwn(name string, from OwnFile, src Source, decode func(params any) error) (*Own, error) {
 	load, ok := owners[name]
 	if !ok {
 		return nil, config.Bad("dataset", name, config.OneOf(owners)+
@@ -81,7 +81,7 @@ func LoadOwn(name string, from OwnFile, seed uint64, decode func(params any) err
 	if err != nil {
 		return nil, err
 	}
-	return load(decode, from, b, seed)
+	return load(decode, from, b, src)
 }
 
 // fromTable adds a file that ReadCSV has read to the owner's part.
@@ -145,7 +145,7 @@ func (o CSVOptions) sheet(path string, b []byte) (Sheet, error) {
 }
 
 // ownHospital reads one hospital's file, as heartDisease reads each of the four.
-func ownHospital(decode func(any) error, from OwnFile, b []byte, seed uint64) (*Own, error) {
+func ownHospital(decode func(any) error, from OwnFile, b []byte, src Source) (*Own, error) {
 	p := HeartParams{tableDefaults(), "drop", ""}
 	if err := decode(&p); err != nil {
 		return nil, err
@@ -168,7 +168,7 @@ func ownHospital(decode func(any) error, from OwnFile, b []byte, seed uint64) (*
 	}
 	all.Shape = [3]int{1, 1, all.X.Cols}
 	all.Variables = append(variablesOf(features, p.Normalize), all.outcome("num", "num"))
-	split, err := holdOut(all, p.TableParams, seed)
+	split, err := holdOut(all, p.TableParams, src)
 	if err != nil {
 		return nil, err
 	}
@@ -176,7 +176,7 @@ func ownHospital(decode func(any) error, from OwnFile, b []byte, seed uint64) (*
 }
 
 // ownCSV reads the owner's file in place of the run file's path.
-func ownCSV(decode func(any) error, from OwnFile, b []byte, seed uint64) (*Own, error) {
+func ownCSV(decode func(any) error, from OwnFile, b []byte, src Source) (*Own, error) {
 	var options CSVOptions
 	split, err := csvFile(func(params any) error {
 		err := decode(params)
@@ -189,7 +189,7 @@ func ownCSV(decode func(any) error, from OwnFile, b []byte, seed uint64) (*Own, 
 			options = p.options()
 		}
 		return err
-	}, Source{Seed: seed})
+	}, src)
 	if err != nil {
 		return nil, err
 	}

@@ -25,7 +25,8 @@ func TestOwnHospital(t *testing.T) {
 		rows, whole int
 	}{"cleveland": {303, 303}, "hungarian": {294, 261}, "switzerland": {123, 46}, "va": {200, 130}} {
 		own, err := data.LoadOwn("heart-disease",
-			data.OwnFile{Path: filepath.Join(dir, "heart-disease", "processed."+name+".data")}, 1, defaults)
+			data.OwnFile{Path: filepath.Join(dir, "heart-disease", "processed."+name+".data")},
+			data.Source{Seed: 1}, defaults)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,7 +46,7 @@ func TestOwnHospital(t *testing.T) {
 func TestOwnSheet(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "own.csv")
 	os.WriteFile(path, []byte("id;x;c\np7; NA;a\np8;3.0;b\np9;4;a\np1;5;b\np2;6;a\n"), 0o600)
-	own, err := data.LoadOwn("csv", data.OwnFile{Path: path}, 1, func(p any) error {
+	own, err := data.LoadOwn("csv", data.OwnFile{Path: path}, data.Source{Seed: 1}, func(p any) error {
 		c := p.(*data.CSVParams)
 		c.Path, c.Label, c.Classes, c.Delimiter = "joint.csv", "c", []string{"a", "b"}, ";"
 		c.Drop, c.Missing = []string{"id"}, []string{"NA"}
@@ -78,7 +79,7 @@ func TestOwnCSV(t *testing.T) {
 		c.Path, c.Label, c.Classes = "joint.csv", "c", []string{"a", "b"}
 		return nil
 	}
-	own, err := data.LoadOwn("csv", data.OwnFile{Path: path}, 1, params)
+	own, err := data.LoadOwn("csv", data.OwnFile{Path: path}, data.Source{Seed: 1}, params)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,12 +95,14 @@ func TestOwnCSV(t *testing.T) {
 		t.Errorf("columns %q, cells %q", own.Columns, cells)
 	}
 	var bad *config.Error
-	if _, err := data.LoadOwn("mnist", data.OwnFile{Path: path}, 1, params); !errors.As(err, &bad) ||
+	_, err = data.LoadOwn("mnist", data.OwnFile{Path: path}, data.Source{Seed: 1}, params)
+	if !errors.As(err, &bad) ||
 		!strings.Contains(err.Error(), "csv, heart-disease") {
 		t.Errorf("a data set that nobody owns a part of: %v", err)
 	}
 	nowhere := data.OwnFile{Path: "nowhere.csv"}
-	if _, err := data.LoadOwn("csv", nowhere, 1, params); !errors.Is(err, data.ErrMissing) {
+	_, err = data.LoadOwn("csv", nowhere, data.Source{Seed: 1}, params)
+	if !errors.Is(err, data.ErrMissing) {
 		t.Errorf("no file: %v", err)
 	}
 }

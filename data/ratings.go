@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"sotto/config"
+	"sotto/data/als"
 	"sotto/tensor"
 )
 
@@ -61,7 +62,7 @@ func newRatingTable(ratings []Rating, file string, public int, seed uint64) (*ra
 		if open[r.User] {
 			to = &t.public
 		}
-		*to = append(*to, Rating{place[r.User], r.Item, r.Value})
+		*to = append(*to, Rating{User: place[r.User], Item: r.Item, Value: r.Value})
 	}
 	return t, nil
 }
@@ -113,7 +114,7 @@ func (t *ratingTable) split(name string, p *MovieLensParams, features tensor.Mat
 		center[u] = p.Center
 	}
 	if p.UserMean {
-		center = userMeans(t.train, len(t.users))
+		center = als.Means(t.train, len(t.users))
 	}
 	names := make([]string, len(t.users))
 	for u, id := range t.users {
@@ -138,17 +139,4 @@ func (t *ratingTable) split(name string, p *MovieLensParams, features tensor.Mat
 		s.Vectors.Row(int(r.User))[r.Item-1] = float32(r.Value - center[r.User])
 	}
 	return s, nil
-}
-
-// userMeans are the means of every user's ratings; 0 without any.
-func userMeans(ratings []Rating, users int) []float64 {
-	mean, count := make([]float64, users), make([]float64, users)
-	for _, r := range ratings {
-		mean[r.User] += r.Value
-		count[r.User]++
-	}
-	for u := range mean {
-		mean[u] /= max(1, count[u])
-	}
-	return mean
 }

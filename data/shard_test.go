@@ -62,7 +62,7 @@ func TestShardCSV(t *testing.T) {
 				t.Errorf("natural: agent %d has\n%s", i, f)
 			}
 			got = append(got, lines[1:]...)
-			own, err := data.LoadOwn("csv", data.OwnFile{Path: store(t, f)}, 1, params)
+			own, err := data.LoadOwn("csv", data.OwnFile{Path: store(t, f)}, data.Source{Seed: 1}, params)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -145,13 +145,14 @@ func TestShardHospitals(t *testing.T) {
 		t.Errorf("%d records", records)
 	}
 	for i, hospital := range []string{"cleveland", "hungarian", "switzerland", "va"} {
-		part, err := data.LoadOwn("heart-disease", data.OwnFile{Path: store(t, files[i])}, 9, defaults)
+		part, err := data.LoadOwn("heart-disease", data.OwnFile{Path: store(t, files[i])},
+			data.Source{Seed: 9}, defaults)
 		if err != nil {
 			t.Fatal(err)
 		}
 		own, err := data.LoadOwn("heart-disease",
-			data.OwnFile{Path: filepath.Join(dir, "heart-disease", "processed."+hospital+".data")}, 9,
-			defaults)
+			data.OwnFile{Path: filepath.Join(dir, "heart-disease", "processed."+hospital+".data")},
+			data.Source{Seed: 9}, defaults)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -121,11 +121,17 @@ func (t *Table) complete(fill bool) []int {
 }
 
 // holdOut draws fraction of the records of every group (of all, without groups), rounded
-// down, as the test part; with persons see holdOutUnits. Both parts keep the order of the
-// file.
-func holdOut(d *Dataset, p TableParams, seed uint64) (*Split, error) {
+// down, as the test part; with persons see holdOutUnits, and Source.OneByOne. Both parts
+// keep the order of the file.
+func holdOut(d *Dataset, p TableParams, src Source) (*Split, error) {
+	if src.OneByOne && p.Limit != 0 {
+		return nil, config.Bad("limit", p.Limit, "0 under add-remove: one record more would push another out")
+	}
 	if d.Units != nil {
-		return holdOutUnits(d, p, seed)
+		return holdOutUnits(d, p, src.Seed)
+	}
+	if src.OneByOne {
+		return holdOutOneByOne(d, p, src.Seed)
 	}
 	groups := [][]int32{nil}
 	if d.Groups != nil {
@@ -138,7 +144,7 @@ func holdOut(d *Dataset, p TableParams, seed uint64) (*Split, error) {
 		}
 		groups[g] = append(groups[g], int32(i))
 	}
-	r := source(seed)
+	r := source(src.Seed)
 	var train, test []int32
 	for _, rows := range groups {
 		r.Shuffle(len(rows), func(a, b int) { rows[a], rows[b] = rows[b], rows[a] })

@@ -102,7 +102,7 @@ func californiaHousing(decode func(any) error, src Source) (*Split, error) {
 	if !p.Symmetric { // variables know features from 0 to 1
 		all.Variables = append(variablesOf(housingFeatures, p.Normalize), all.outcome("value", "value"))
 	}
-	split, err := holdOut(all, p.TableParams, src.Seed)
+	split, err := holdOut(all, p.TableParams, src)
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
-	"math"
 	"strings"
 
 	"sotto/config"
@@ -65,7 +64,7 @@ func (d *Dataset) UnitCoin(seed uint64, what string, r int) float64 {
 		key = d.unitKeys[d.Units[r]]
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "sotto persons, %s, seed %d, id %d", what, seed, key))
-	return math.Ldexp(float64(binary.BigEndian.Uint64(sum[:])>>11), -53)
+	return coin(sum[:])
 }
 
 // holdOutUnits draws every person with probability TestFraction for the test part, by the

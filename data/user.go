@@ -124,7 +124,7 @@ func csvFile(decode func(any) error, src Source) (*Split, error) {
 	}
 	if p.TestPath == "" {
 		split, err := holdOut(train, TableParams{TestFraction: p.TestFraction, Limit: p.Limit,
-			TestLimit: p.TestLimit}, src.Seed)
+			TestLimit: p.TestLimit}, src)
 		if err != nil {
 			return nil, err
 		}
@@ -324,7 +324,7 @@ func libsvmFile(decode func(any) error, src Source) (*Split, error) {
 		return nil, err
 	}
 	if p.TestPath == "" {
-		split, err := holdOut(train, t, src.Seed)
+		split, err := holdOut(train, t, src)
 		if err != nil {
 			return nil, err
 		}

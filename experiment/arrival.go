@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"sotto/config"
+	"sotto/privacy/account"
 	"sotto/rng"
 	"sotto/sim"
 )
@@ -57,8 +58,8 @@ func validateArrival(f *File) error {
 }
 
 // drawArrivals draws the round before which each training record comes. Every record has
-// coins of its own, which depend on the seed and its place in the data set only, so that
-// no record moves another's arrival.
+// coins of its own, which depend on the seed and its place in the data set, or, under
+// add-remove, its contents, so that no record moves another's arrival.
 func (e builder) drawArrivals() error {
 	p := &e.File.Data.Arrivals
 	if p.Arrival == "" {
@@ -73,6 +74,11 @@ func (e builder) drawArrivals() error {
 	there, _ := rng.Threshold(p.ArrivalStart)
 	for r := range e.Task.Arrivals {
 		start, at := coins.Hit(there), 1+coins.Float64()*float64(p.ArrivalRounds-1)
+		if e.File.Privacy.adjacency == account.AddRemove { // one record more moves those behind it
+			train, seed := e.Task.Split.Train, e.File.Run.Seed
+			start = train.RecordCoin(seed, "records from the start", r) < p.ArrivalStart
+			at = 1 + train.RecordCoin(seed, "arrival of records", r)*float64(p.ArrivalRounds-1)
+		}
 		if !start {
 			e.Task.Arrivals[r] = uint32(min(at, float64(p.ArrivalRounds-1)))
 		}

@@ -331,6 +331,6 @@ func load(f *File, dataDir string, cache *data.Cache) (*data.Split, error) {
 	if err != nil {
 		return nil, err
 	}
-	return cache.Load(f.Data.Dataset, dataDir, f.Run.Seed, string(params)+f.Data.SchemaDigest,
+	return cache.Load(f.Data.Dataset, sourceOf(f, dataDir, f.Run.Seed), string(params)+f.Data.SchemaDigest,
 		data.WithSchema(section.Decode, s))
 }

@@ -10,6 +10,7 @@ import (
 	"sotto/config"
 	"sotto/data"
 	"sotto/data/schema"
+	"sotto/privacy/account"
 )
 
 // SchemaOf says what a record of data set table is: the file that [data] schema names,
@@ -88,11 +89,18 @@ func AgreeSchema(f *File, where, text string) error {
 	return useSchema(f, own)
 }
 
+// sourceOf says where data come from: under add-remove nobody's place in the test part
+// may depend on how many records there are.
+func sourceOf(f *File, dir string, seed uint64) data.Source {
+	return data.Source{Dir: dir, Seed: seed, OneByOne: f.Privacy.adjacency == account.AddRemove}
+}
+
 // loadOwn loads the owner's file.
 func loadOwn(f *File, m Member) (*data.Own, error) {
 	s, err := SchemaOf(f)
 	if err != nil {
 		return nil, err
 	}
-	return data.LoadOwn(f.Data.Dataset, m.Data, m.Seed, data.WithSchema(f.Section("data"), s))
+	return data.LoadOwn(f.Data.Dataset, m.Data, sourceOf(f, "", m.Seed),
+		data.WithSchema(f.Section("data"), s))
 }

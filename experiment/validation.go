@@ -9,15 +9,17 @@ import (
 	"sotto/config"
 	"sotto/data"
 	"sotto/experiment/metric"
+	"sotto/privacy/account"
 	"sotto/rng"
 	"sotto/sim"
 )
 
 // holdOut takes the share [evaluate] validation of every agent's records out of training.
 // Each record has a coin of its own, which depends on the seed and its place in the data
-// set only: whether one record takes part never moves another, so that the parts stay
-// disjoint on neighbouring data sets too. Persons with several records have one coin
-// each, of their own. Test records are never among them.
+// set, or, under add-remove, where one record more moves those behind it, its contents:
+// no record moves another, so that the parts stay disjoint on neighbouring data sets too.
+// Persons with several records have one coin each, of their own. Test records are never
+// among them.
 func (e builder) holdOut() error {
 	share := e.File.Evaluate.Validation
 	if share == 0 {
@@ -28,9 +30,12 @@ func (e builder) holdOut() error {
 	coins := rng.Public(e.File.Run.Seed, "held-out records")
 	limit, _ := rng.Threshold(share)
 	for i := range held {
-		if train.Units != nil {
+		switch {
+		case train.Units == nil && e.File.Privacy.adjacency == account.AddRemove:
+			held[i] = train.RecordCoin(e.File.Run.Seed, "held-out records", i) < share
+		case train.Units != nil:
 			held[i] = train.UnitCoin(e.File.Run.Seed, "held-out persons", i) < share
-		} else {
+		default:
 			held[i] = coins.Hit(limit)
 		}
 	}

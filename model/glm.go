@@ -13,6 +13,8 @@ type GLM struct {
 	Slope float64
 	// Curvature bounds the second derivative.
 	Curvature float64
+	// Saturates is, above 0, how far z and y are apart where the slope no longer changes.
+	Saturates float64
 	// AtZero bounds the loss at z = 0; +Inf where targets have no bound.
 	AtZero float64
 	// Quadratic says that the second derivative is the same everywhere.
@@ -78,7 +80,8 @@ func newHuber(decode func(params any) error, s Shape) (Model, error) {
 	}
 	n := compose(o.f, true, linear{s.Features(), 1, p.Intercept})
 	n.glm = &GLM{Intercept: p.Intercept, Loss: huberGLM(p.Delta), Slope: p.Delta, Curvature: 1,
-		AtZero: math.Inf(1)}
+		Saturates: p.Delta,
+		AtZero:    math.Inf(1)}
 	return n, nil
 }
 

@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"fmt"
 	"math"
 
 	"sotto/agent"
@@ -52,6 +53,10 @@ func (f *Fit) Validate() error {
 		return config.Bad("feature_norm", f.Radius, "above 0")
 	case f.Unit != account.Record():
 		return config.Bad("unit", f.Unit, "record: the sensitivity of a fit is that of one record")
+	case !math.IsInf(f.bound(), 1) && f.condition() > mostCondition:
+		return config.Bad("fit_lambda", f.Lambda, fmt.Sprintf("at least %.3g: the fit would not reach the "+
+			"tolerance that the sensitivity counts with in %d steps", f.Lambda*f.condition()/mostCondition,
+			mostDescent))
 	case f.roundOff() > f.tolerance()/2:
 		return config.Bad("fit_lambda", f.Lambda, "larger: double precision does not resolve the gradient "+
 			"to the tolerance that the sensitivity counts with")
@@ -66,6 +71,24 @@ func (f *Fit) bound() float64 {
 		x = math.Hypot(x, 1)
 	}
 	return f.GLM.Slope * x
+}
+
+// condition bounds the curvature over 2λ, of up to twice m̄ records.
+func (f *Fit) condition() float64 {
+	x := f.bound() / f.GLM.Slope
+	return 1 + 2*f.GLM.Curvature*x*x/(2*f.Lambda)
+}
+
+// cut brings targets to where no slope changes for it at any point as short as the
+// minimiser: sums of losses of targets as large as a float32 resolve nothing else.
+func (f *Fit) cut(y []float64) {
+	if f.GLM.Saturates == 0 || math.IsInf(f.bound(), 1) {
+		return
+	}
+	most := f.largest()*f.bound()/f.GLM.Slope*(1+1e-6) + f.GLM.Saturates
+	for i, v := range y {
+		y[i] = max(-most, min(most, v))
+	}
 }
 
 // largest bounds the norm of the answer: projecting on a ball moves no two points apart.
@@ -107,6 +130,7 @@ func (f *Fit) Describe(q *agent.Query) (account.Release, error) {
 // Evaluate minimises. The query's point does not matter: the minimiser is unique.
 func (f *Fit) Evaluate(dst *privacy.Value, _ *agent.Query, _ *rng.Stream) {
 	x, y := gatherRows(&f.Records, f.GLM.Intercept, f.Radius)
+	f.cut(y)
 	n := newNewton(f.GLM, x, y, f.Normaliser, f.Lambda, f.Dim)
 	n.run(f.tolerance() - f.roundOff())
 	scale := 1.

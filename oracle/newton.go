@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"math"
+	"slices"
 
 	"sotto/model"
 )
@@ -140,8 +141,8 @@ func (n *newton) sparse(filled []int32, x, theta []float64, z, y float64, hessia
 }
 
 // run minimises until the gradient's norm is at most tol: damped Newton steps, which
-// reach it in a few dozen on every convex loss here, and then gradient steps of length
-// 1/Λ, whose convergence needs no condition.
+// reach it in a few dozen on most problems, and then accelerated gradient steps, which
+// reach it on all.
 func (n *newton) run(tol float64) {
 	next := make([]float64, len(n.theta))
 	value := n.value(n.theta, true)
@@ -180,10 +181,14 @@ func (n *newton) run(tol float64) {
 	n.descend(tol)
 }
 
-// descend takes gradient steps until the norm is at most tol.
+// descend takes Nesterov's accelerated gradient steps with a constant momentum, as many
+// as reach tol by his theorem (Introductory Lectures on Convex Optimization, 2.2.3): with
+// κ = L/μ, f(x_k) - f* falls by 1 - 1/√κ in each, and begins below |∇f(x_0)|²/μ. The
+// gradient where it is looked at is then at most 3√2 κ |∇f(x_0)| (1 - 1/√κ)^((k-1)/2).
 func (n *newton) descend(tol float64) {
 	n.value(n.theta, false)
-	if norm(n.gradient) <= tol {
+	first := norm(n.gradient)
+	if first <= tol {
 		return
 	}
 	d, largest := len(n.theta), 0.
@@ -194,16 +199,33 @@ func (n *newton) descend(tol float64) {
 		}
 		largest += square / n.normaliser
 	}
-	smooth := 2*largest + 2*n.lambda // no loss here has a curvature above 2
-	for range 1_000_000 {
+	smooth := n.glm.Curvature*largest + 2*n.lambda
+	root := math.Sqrt(smooth / (2 * n.lambda))
+	momentum := (root - 1) / (root + 1)
+	before := slices.Clone(n.theta)
+	for range accelerated(root, first/tol) {
 		for i, g := range n.gradient {
-			n.theta[i] -= g / smooth
+			x := n.theta[i] - g/smooth
+			n.theta[i], before[i] = x+momentum*(x-before[i]), x
 		}
 		if n.value(n.theta, false); norm(n.gradient) <= tol {
 			return
 		}
 	}
 }
+
+// accelerated is how many steps of descend shorten the gradient by a factor, with root =
+// √κ; at most mostDescent, which Fit does not need.
+func accelerated(root, factor float64) int {
+	return int(min(mostDescent, 2+2*root*math.Log(3*math.Sqrt2*root*root*max(factor, 1))))
+}
+
+const (
+	mostDescent = 4_000_000
+	// mostCondition is the largest κ that Fit admits: accelerated gives 1.1 million steps
+	// where gradients begin at 1e4 G.
+	mostCondition = 1e8
+)
 
 // gradientError bounds what double precision adds to the norm of the gradient of up to 2
 // m̄ records with features no longer than x, while θ and the offset of z are no longer

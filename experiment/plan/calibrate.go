@@ -209,6 +209,17 @@ func (budget) solve(c *calibrator, i int) (outcome, error) {
 			}})
 	}
 	budget := account.Budget{Epsilon: a.Epsilon, Delta: t.Delta}
+	if t.Noise > 0 && len(a.Asks) > 1 { // all or nothing: the algorithm orders its kinds of answers
+		for k := range run.Steps {
+			run.Steps[k].Times -= t.Reserve
+		}
+		if _, err = account.Steps(run, budget); errors.Is(err, account.ErrInfeasible) {
+			return out, config.Bad("target_epsilon", a.Epsilon, fmt.Sprintf("enough for all answers at "+
+				"noise multiplier %g: an algorithm with several kinds of answers makes all of them; or "+
+				"no noise_multiplier", t.Noise))
+		}
+		return out, err
+	}
 	if t.Noise > 0 {
 		for k := range run.Steps {
 			run.Steps[k].Times = 1

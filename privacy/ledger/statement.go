@@ -147,7 +147,10 @@ func (f *File) Statement(about About) (SignedStatement, error) {
 	s.Ledger = account.LedgerRange{FirstSeq: 1, LastSeq: head.Seq, Head: head.String()}
 	s.Overrides = append(s.Overrides, c.overrides...)
 	s.NotCovered = append(append(s.NotCovered, about.NotCovered...),
-		"releases that are not in this ledger, and the deletion of ledgers by their owner")
+		"releases that are not in this ledger, and the deletion of ledgers by their owner",
+		"a number of releases that followed from the releases before them, as where somebody decides by "+
+			"results whether to go on: the lifetime budget holds for every such choice, this epsilon "+
+			"for a number that was fixed")
 	signed := SignedStatement{
 		Statement: s,
 		LedgerID:  c.genesis.ID,

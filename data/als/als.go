@@ -1,4 +1,6 @@
-package data
+// Package als makes vectors of items from the ratings of users, by alternating least
+// squares.
+package als
 
 import (
 	"math"
@@ -9,7 +11,13 @@ import (
 	"sotto/tensor"
 )
 
-// factorise returns a vector for each item (row id-1) that minimises, by alternating
+// Rating is what a user gives an item.
+type Rating struct {
+	User, Item int32   // ids, from 1; of Factorise and Means users are rows, from 0
+	Value      float64 // 1 to 5
+}
+
+// Factorise returns a vector for each item (row id-1) that minimises, by alternating
 // least squares (Zhou, Wilkinson, Schreiber, Pan 2008, here with a regularisation that
 // does not count ratings),
 //
@@ -18,7 +26,7 @@ import (
 //
 // in float64 from seeded normal numbers, items solved last. Items without ratings get
 // zeros. Whose ratings are in, has released them.
-func factorise(ratings []Rating, users, items, dim int, lambda float64, sweeps int, seed uint64) tensor.Mat {
+func Factorise(ratings []Rating, users, items, dim int, lambda float64, sweeps int, seed uint64) tensor.Mat {
 	f := newFactors(ratings, users, items, dim, lambda, seed)
 	for range sweeps {
 		f.solve(f.u, f.v, f.byUser)
@@ -48,7 +56,7 @@ type entry struct {
 func newFactors(ratings []Rating, users, items, dim int, lambda float64, seed uint64) *factors {
 	f := &factors{dim: dim, lambda: lambda, u: make([]float64, users*dim), v: make([]float64, items*dim),
 		byUser: make([][]entry, users), byItem: make([][]entry, items)}
-	mean := userMeans(ratings, users)
+	mean := Means(ratings, users)
 	for _, r := range ratings {
 		value := r.Value - mean[r.User]
 		f.byUser[r.User] = append(f.byUser[r.User], entry{r.Item - 1, value})
@@ -87,4 +95,17 @@ func (f *factors) solve(side, other []float64, ratings [][]entry) {
 			_ = chol.SolveVecTo(mat.NewVecDense(d, row), b)
 		}
 	}
+}
+
+// Means are the means of every user's ratings; 0 without any.
+func Means(ratings []Rating, users int) []float64 {
+	mean, count := make([]float64, users), make([]float64, users)
+	for _, r := range ratings {
+		mean[r.User] += r.Value
+		count[r.User]++
+	}
+	for u := range mean {
+		mean[u] /= max(1, count[u])
+	}
+	return mean
 }

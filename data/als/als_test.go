@@ -1,8 +1,9 @@
-package data
+package als
 
 import (
-	"bytes"
+	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"sotto/data/datatest"
@@ -32,12 +33,15 @@ func (f *factors) objective() float64 {
 // along every item's coordinates is zero: a step of h to either side costs the same to
 // second order.
 func TestAlternatingLeastSquares(t *testing.T) {
-	ratings, err := ReadRatings(bytes.NewReader(datatest.Ratings(30, 25, 3, 2, 8, 16, 4)), "f")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for k := range ratings {
-		ratings[k].User--
+	var ratings []Rating
+	for line := range strings.Lines(string(datatest.Ratings(30, 25, 3, 2, 8, 16, 4))) {
+		var r Rating
+		var at int
+		if _, err := fmt.Sscan(line, &r.User, &r.Item, &r.Value, &at); err != nil {
+			t.Fatal(err)
+		}
+		r.User--
+		ratings = append(ratings, r)
 	}
 	f := newFactors(ratings, 30, 26, 3, .5, 9) // nobody rates movie 26
 	last := math.Inf(1)
@@ -66,7 +70,7 @@ func TestAlternatingLeastSquares(t *testing.T) {
 			t.Fatalf("derivative %g along coordinate %d", (up-down)/(2*h), i)
 		}
 	}
-	v := factorise(ratings, 30, 26, 3, .5, 10, 9)
+	v := Factorise(ratings, 30, 26, 3, .5, 10, 9)
 	for i, x := range v.Data {
 		if x != float32(f.v[i]) {
 			t.Fatalf("entry %d is %g, ten sweeps gave %g", i, x, f.v[i])
@@ -87,7 +91,7 @@ func TestFactoriseFindsTheTable(t *testing.T) {
 			ratings = append(ratings, Rating{int32(u), int32(j + 1), 3 + x*y})
 		}
 	}
-	v := factorise(ratings, 4, 4, 1, 1e-6, 50, 3)
+	v := Factorise(ratings, 4, 4, 1, 1e-6, 50, 3)
 	for j, y := range b {
 		if got := float64(v.Row(j)[0]) / float64(v.Row(0)[0]); math.Abs(got-y/b[0]) > 1e-5 {
 			t.Errorf("movie %d is %g times movie 1, want %g", j+1, got, y/b[0])

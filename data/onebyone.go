@@ -1,0 +1,46 @@
+package data
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"math"
+)
+
+// RecordCoin is a number in [0, 1) that follows from the seed, what it is for and the
+// contents of record r alone: no other record moves it, and equal records have one coin.
+func (d *Dataset) RecordCoin(seed uint64, what string, r int) float64 {
+	h := sha256.New()
+	fmt.Fprintf(h, "sotto records, %s, seed %d\n", what, seed)
+	binary.Write(h, binary.LittleEndian, d.X.Row(r)) // a hash takes everything
+	if d.Labels != nil {
+		fmt.Fprintf(h, "label %d\n", d.Labels[r])
+	}
+	if d.Targets != nil {
+		binary.Write(h, binary.LittleEndian, d.Targets[r])
+	}
+	return coin(h.Sum(nil))
+}
+
+// coin is a number in [0, 1) from the first bytes of a hash.
+func coin(sum []byte) float64 {
+	return math.Ldexp(float64(binary.BigEndian.Uint64(sum)>>11), -53)
+}
+
+// holdOutOneByOne draws every record with probability TestFraction for the test part, by
+// its own coin.
+func holdOutOneByOne(d *Dataset, p TableParams, seed uint64) (*Split, error) {
+	var rows [2][]int32
+	for i := range d.Len() {
+		part := 0
+		if d.RecordCoin(seed, "test records", i) < p.TestFraction {
+			part = 1
+		}
+		rows[part] = append(rows[part], int32(i))
+	}
+	s, err := cut(d, rows[0], rows[1], p)
+	if s != nil {
+		s.oneByOne = true
+	}
+	return s, err
+}
