@@ -1,6 +1,7 @@
 package data
 
 import (
+	"bufio"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -85,11 +86,7 @@ func (t *Table) bad(row int, column, found, allowed string) error {
 // the first, a cell that is no number and not in Missing, an unknown or repeated column
 // name, no rows, more than 2^28 cells.
 func ReadCSV(r io.Reader, name string, o CSVOptions) (*Table, error) {
-	cr := csv.NewReader(r)
-	cr.ReuseRecord = true
-	if o.Delimiter != 0 {
-		cr.Comma = o.Delimiter
-	}
+	cr := o.reader(r)
 	var t *Table
 	var skip, text []bool
 	for {
@@ -135,13 +132,27 @@ func ReadCSV(r io.Reader, name string, o CSVOptions) (*Table, error) {
 	return t, nil
 }
 
+// reader reads cells; a byte order mark before them is none of the first.
+func (o *CSVOptions) reader(r io.Reader) *csv.Reader {
+	b := bufio.NewReader(r)
+	if mark, _ := b.Peek(3); string(mark) == "\ufeff" {
+		b.Discard(len(mark))
+	}
+	cr := csv.NewReader(b)
+	cr.ReuseRecord = true
+	if o.Delimiter != 0 {
+		cr.Comma = o.Delimiter
+	}
+	return cr
+}
+
 // layout makes the columns from the first line.
 func (o *CSVOptions) layout(cells []string, name string, line int) (t *Table, skip, text []bool, err error) {
 	t = &Table{File: name, Columns: make([]Column, len(cells))}
 	for k, cell := range cells {
 		t.Columns[k].Name, t.Columns[k].Number = strconv.Itoa(k+1), k+1
 		if o.Header {
-			label := strings.TrimSpace(strings.TrimPrefix(cell, "\ufeff"))
+			label := strings.TrimSpace(cell)
 			t.Columns[k].Name = strings.Clone(label)
 			if slices.ContainsFunc(t.Columns[:k], func(c Column) bool { return c.Name == label }) {
 				return nil, nil, nil, &config.Error{

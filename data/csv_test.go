@@ -29,6 +29,12 @@ func TestReadCSV(t *testing.T) {
 		!math.IsNaN(got.Columns[1].Numbers[1]) || !slices.Equal(got.Columns[2].Text, []string{"a", "b"}) {
 		t.Errorf("columns %+v", got.Columns)
 	}
+	// A byte order mark may stand before a quoted name.
+	quoted, err := data.ReadCSV(strings.NewReader("\ufeff\"a\",\"b\"\n1,2\n"), "f.csv",
+		data.CSVOptions{Header: true})
+	if err != nil || quoted.Columns[0].Name != "a" || quoted.Columns[1].Name != "b" {
+		t.Errorf("a byte order mark before a quote: %+v, %v", quoted, err)
+	}
 	// Numbers mean the file's columns, also after others are dropped.
 	got, err = data.ReadCSV(strings.NewReader("1;x;3\n4;y;6\n"), "f.csv",
 		data.CSVOptions{Delimiter: ';', Drop: []string{"1"}, Text: []string{"2"}})

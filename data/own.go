@@ -100,14 +100,7 @@ func (own *Own) fromTable(t *Table, o CSVOptions, b []byte, kept int) (*Own, err
 
 // sheet reads columns and cells of a file that ReadCSV has read.
 func (o CSVOptions) sheet(path string, b []byte) (Sheet, error) {
-	read := func() *csv.Reader {
-		r := csv.NewReader(bytes.NewReader(b))
-		r.ReuseRecord = true
-		if o.Delimiter != 0 {
-			r.Comma = o.Delimiter
-		}
-		return r
-	}
+	read := func() *csv.Reader { return o.reader(bytes.NewReader(b)) }
 	first, err := read().Read()
 	if err != nil {
 		return Sheet{}, csvFault(err, path)

@@ -30,7 +30,7 @@
 // What a wake took in is stored with what came of it, and reported, so that a run can be
 // replayed from its records.
 //
-// [Roster] says who takes part, and every member signs it. [Policy] is what an owner
-// allows, whatever an experiment asks for. [Transport] carries frames; its conformance
-// suite is package nodetest, [Memory] the twin in memory, package p2p the network.
+// Package roster has who takes part, which every member signs, and what an owner allows,
+// whatever an experiment asks for. [Transport] carries frames; its conformance
+// suite is package nodetest, package wire the twin in memory, package p2p the network.
 package node

@@ -11,7 +11,8 @@ import (
 
 // Transport carries frames between the members of a roster, whom it authenticates. It may
 // lose, repeat and delay them; the node sends again until a frame is taken, and drops
-// what it has seen. Package nodetest checks every transport.
+// what it has seen. What a handler returns travels as Answer writes it, and Send returns
+// what FromAnswer reads. Package nodetest checks every transport.
 type Transport interface {
 	// Serve starts handing arriving frames to h, in a goroutine of the transport's, one
 	// at a time for each sender. It is called once, before the first Send.

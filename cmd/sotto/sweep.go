@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -91,15 +92,17 @@ func (f *sweepFlags) run(cmd *cobra.Command, path string) error {
 		return err
 	}
 	defer shown.Close()
-	res, err := s.Run(ctx, opt)
-	if err != nil {
-		return err
-	}
-	if f.output.JSON() {
-		return json.NewEncoder(cmd.OutOrStdout()).Encode(map[string]any{"directory": res.Dir,
+	res, failed := s.Run(ctx, opt)
+	switch {
+	case res == nil:
+		return failed
+	case f.output.JSON():
+		err = json.NewEncoder(cmd.OutOrStdout()).Encode(map[string]any{"directory": res.Dir,
 			"cells": len(res.Rows)})
+	default:
+		err = writeCells(cmd.OutOrStdout(), s, res)
 	}
-	return writeCells(cmd.OutOrStdout(), s, res)
+	return cmp.Or(failed, err)
 }
 
 func writeCells(w io.Writer, s *sweep.Sweep, res *sweep.Result) error {

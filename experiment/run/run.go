@@ -67,10 +67,8 @@ func (e *Evaluation) Metrics() map[string]rundir.Stats {
 	metrics := map[string]rundir.Stats{}
 	for _, r := range e.Rows {
 		switch r.Agent {
-		case "mean":
+		case "mean", "all":
 			metrics[r.Metric] = rundir.StatsIn(e.Rows, r.Metric)
-		case "all":
-			metrics[r.Metric] = rundir.Stats{Mean: r.Value, Min: r.Value, Max: r.Value}
 		}
 	}
 	return metrics

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"math"
 	"time"
 
 	"sotto/experiment"
@@ -11,6 +12,12 @@ import (
 	"sotto/privacy/account"
 	"sotto/tensor"
 )
+
+// diverged reports whether models that classify have no finite loss; others may have none
+// to begin with.
+func diverged(loss float64, accuracy *rundir.Stats) bool {
+	return math.IsInf(loss, 0) || math.IsNaN(loss) && accuracy != nil && !math.IsNaN(accuracy.Mean)
+}
 
 // summarize fills all but Run and RunHash, which are known when the files are written.
 func (r *Training) summarize() rundir.Summary {
@@ -26,6 +33,10 @@ func (r *Training) summarize() rundir.Summary {
 		Privacy: r.privacyLines(), Noise: "simulated", Links: r.world.Sim.Stats(),
 		ConfigDigest: e.Digest(), Engine: experiment.EngineVersion, Arithmetic: e.Arithmetic(),
 		Notes: r.e.Remarks(r.world.Sim.Stats()), Names: experiment.NamesOf(r.e),
+	}
+	if diverged(last.Loss.Mean, last.Accuracy) {
+		s.Notes = append(s.Notes,
+			"warning: the loss is not finite: the models have diverged; take a smaller step_size")
 	}
 	if e.File.Evaluate.RMSE {
 		of := rundir.StatsIn(r.rows[len(r.rows)-1], rundir.RMSE)

@@ -211,6 +211,15 @@ func TestTableSaysWhatTheFiguresAre(t *testing.T) {
 	}
 }
 
+// One value for all agents is mean, least and largest.
+func TestStatsOfOneValue(t *testing.T) {
+	rows := []rundir.Row{{Metric: "loss", Agent: "mean", Value: 1},
+		{Metric: "farthest", Agent: "all", Value: 3}}
+	if s := rundir.StatsIn(rows, "farthest"); s != (rundir.Stats{Mean: 3, Min: 3, Max: 3}) {
+		t.Errorf("%+v", s)
+	}
+}
+
 func ExampleStatsOf() {
 	s := rundir.StatsOf([]float64{1, 2, math.Inf(1)})
 	b, err := s.MarshalJSON()

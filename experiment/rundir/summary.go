@@ -32,16 +32,19 @@ func StatsOf(xs []float64) Stats {
 	return s
 }
 
-// StatsIn finds a metric's mean, min and max over agents among the rows of one round.
+// StatsIn finds a metric's mean, min and max over agents among the rows of one round; of
+// one that has a value for all alone, that value is all three.
 func StatsIn(rows []Row, metric string) Stats {
-	var s Stats
+	of := map[string]float64{}
 	for _, r := range rows {
-		if to := map[string]*float64{"mean": &s.Mean, "min": &s.Min, "max": &s.Max}[r.Agent]; to != nil &&
-			r.Metric == metric {
-			*to = r.Value
+		if r.Metric == metric {
+			of[r.Agent] = r.Value
 		}
 	}
-	return s
+	if _, over := of["mean"]; !over {
+		return Stats{of["all"], of["all"], of["all"]}
+	}
+	return Stats{of["mean"], of["min"], of["max"]}
 }
 
 // statsForm is how Stats are written.

@@ -2,10 +2,12 @@ package sweep
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -104,7 +106,8 @@ type pace struct {
 // Run runs the cells of a shard, as many at a time as there are workers. Finished cells
 // are rows of cells.csv in the sweep's directory, written one by one: a sweep that was
 // stopped goes on when it is run again, and ends with the same file. A cell that was
-// interrupted goes on from its checkpoint.
+// interrupted goes on from its checkpoint. Cells that fail leave the others theirs: the
+// result is then one of those that have rows, beside the error.
 func (s *Sweep) Run(ctx context.Context, opt Options) (*Result, error) {
 	if err := opt.validate(); err != nil {
 		return nil, err
@@ -147,11 +150,12 @@ func (s *Sweep) Run(ctx context.Context, opt Options) (*Result, error) {
 	if err == nil {
 		page, err = w.page()
 	}
-	if err := w.ended(page, err); err != nil {
+	var bad failures
+	if err := w.ended(page, err); err != nil && !errors.As(err, &bad) {
 		return nil, err
 	}
-	rows, err := w.table.Close()
-	return &Result{Dir: w.dir, Rows: rows}, err
+	rows, closed := w.table.Close()
+	return &Result{Dir: w.dir, Rows: rows}, errors.Join(err, closed)
 }
 
 func (w *sweeping) build(cell int) (*experiment.Experiment, error) {
@@ -162,20 +166,37 @@ func (w *sweeping) build(cell int) (*experiment.Experiment, error) {
 	return f.BuildWith(w.opt.DataDir, w.cache)
 }
 
-// all runs every cell of the shard that has no row yet.
+// all runs every cell of the shard that has no row yet. A cell that fails has none, and
+// the others are run.
 func (w *sweeping) all(ctx context.Context) error {
-	return parallel.Until(ctx, len(w.cells), w.opt.Workers, func(ctx context.Context, k int) error {
+	var bad failures
+	err := parallel.Until(ctx, len(w.cells), w.opt.Workers, func(ctx context.Context, k int) error {
 		if w.opt.Hold != nil {
 			w.opt.Hold(ctx)
 		}
-		return w.cell(ctx, w.cells[k])
+		err := w.cell(ctx, w.cells[k])
+		var own *failure
+		if ctx.Err() != nil || !errors.As(err, &own) {
+			return err
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if bad = append(bad, own); len(bad) == mostFailures && w.done == 0 {
+			return bad
+		}
+		return nil
 	})
+	if err != nil || bad == nil {
+		return err
+	}
+	slices.SortFunc(bad, func(a, b *failure) int { return a.cell - b.cell })
+	return bad
 }
 
 func (w *sweeping) cell(ctx context.Context, i int) error {
 	e, err := w.build(i)
 	if err != nil {
-		return fmt.Errorf("cell %d (%s): %w", i, w.s.describe(i), err)
+		return &failure{i, w.s.describe(i), err}
 	}
 	had, err := w.takeOver(i, e)
 	if err != nil {
@@ -192,7 +213,7 @@ func (w *sweeping) cell(ctx context.Context, i int) error {
 	w.begun(i, e)
 	res, err := run.Below(ctx, e, w.dir, w.opt.DataDir)
 	if err != nil {
-		return fmt.Errorf("cell %d (%s): %w", i, w.s.describe(i), err)
+		return &failure{i, w.s.describe(i), err}
 	}
 	row := newRow(i, w.s.cells[i].Values, &res.Summary)
 	if w.opt.Keep != nil {

@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"sotto/cmd/sotto/cli"
 	"sotto/config"
@@ -119,12 +122,41 @@ func (m *mechanismFlags) withAccountant(f func(name string) error) error {
 	return err
 }
 
-// needNoise refuses a question about normal noise that states none.
+// noiseOf are the flags that say how much noise a mechanism has, the one that must be
+// given first.
+var noiseOf = map[string][]string{
+	"gaussian":            {"noise-multiplier"},
+	"laplace":             {"scale", "sensitivity"},
+	"discrete-laplace":    {"scale", "sensitivity"},
+	"discrete-gaussian":   {"scale", "sensitivity", "dim"},
+	"truncated-laplace":   {"scale", "sensitivity", "bound"},
+	"truncated-gaussian":  {"scale", "sensitivity", "bound"},
+	"randomized-response": {"probability", "categories"},
+	"eps-delta":           {"step-epsilon", "step-delta"},
+}
+
+// needNoise refuses a question that does not say how much noise there is, or says it by a
+// flag that the mechanism does not read.
 func (m *mechanismFlags) needNoise(cmd *cobra.Command) error {
-	if m.mechanism == "gaussian" && !cmd.Flags().Changed("noise-multiplier") {
+	reads := noiseOf[m.mechanism]
+	var wrong *pflag.Flag
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		for _, all := range noiseOf {
+			if slices.Contains(all, f.Name) && !slices.Contains(reads, f.Name) {
+				wrong = f
+			}
+		}
+	})
+	switch {
+	case reads != nil && wrong != nil:
+		return cli.Usagef("--%s: found %s, allowed: nothing with mechanism %s, which has --%s", wrong.Name,
+			wrong.Value, m.mechanism, strings.Join(reads, ", --"))
+	case reads == nil || cmd.Flags().Changed(reads[0]):
+		return nil
+	case m.mechanism == "gaussian":
 		return cli.Usagef("--noise-multiplier: found nothing, allowed: 0 or more; 0 is no noise")
 	}
-	return nil
+	return cli.Usagef("--%s: found nothing, allowed: a value with mechanism %s", reads[0], m.mechanism)
 }
 
 // withPlan is withAccountant with the run that the flags describe.
