@@ -30,17 +30,22 @@ func coin(sum []byte) float64 {
 // holdOutOneByOne draws every record with probability TestFraction for the test part, by
 // its own coin.
 func holdOutOneByOne(d *Dataset, p TableParams, seed uint64) (*Split, error) {
-	var rows [2][]int32
-	for i := range d.Len() {
-		part := 0
-		if d.RecordCoin(seed, "test records", i) < p.TestFraction {
-			part = 1
-		}
-		rows[part] = append(rows[part], int32(i))
-	}
-	s, err := cut(d, rows[0], rows[1], p)
+	s, err := holdOutBy(d, p, func(r int) float64 { return d.RecordCoin(seed, "test records", r) })
 	if s != nil {
 		s.oneByOne = true
 	}
 	return s, err
+}
+
+// holdOutBy has the records whose coin is below TestFraction be the test part.
+func holdOutBy(d *Dataset, p TableParams, coin func(r int) float64) (*Split, error) {
+	var rows [2][]int32
+	for i := range d.Len() {
+		part := 0
+		if coin(i) < p.TestFraction {
+			part = 1
+		}
+		rows[part] = append(rows[part], int32(i))
+	}
+	return cut(d, rows[0], rows[1], p)
 }

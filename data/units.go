@@ -71,15 +71,7 @@ func (d *Dataset) UnitCoin(seed uint64, what string, r int) float64 {
 // person's own coin: all records of a person are in one part, and which one does not
 // depend on other persons.
 func holdOutUnits(d *Dataset, p TableParams, seed uint64) (*Split, error) {
-	var rows [2][]int32
-	for i := range d.Len() {
-		part := 0
-		if d.UnitCoin(seed, "test persons", i) < p.TestFraction {
-			part = 1
-		}
-		rows[part] = append(rows[part], int32(i))
-	}
-	return cut(d, rows[0], rows[1], p)
+	return holdOutBy(d, p, func(r int) float64 { return d.UnitCoin(seed, "test persons", r) })
 }
 
 // together refuses a partition that cuts the records of a class, where persons have
