@@ -63,15 +63,14 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	beat := time.NewTimer(beatEvery)
 	defer beat.Stop()
 	for {
+		over := src.finished() // asked first: the patch then has the end
 		patch, more := src.look(&at)
-		if patch != nil {
-			if v.send(patch) != nil {
-				return
-			}
-			if !ended && src.finished() {
-				ended = true
-				s.tell()
-			}
+		if patch != nil && v.send(patch) != nil {
+			return
+		}
+		if over && !ended {
+			ended = true
+			s.tell()
 		}
 		select {
 		case <-r.Context().Done():
