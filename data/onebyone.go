@@ -5,7 +5,17 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+
+	"sotto/config"
 )
+
+// checkLimit refuses a limit of records where one more would push another out.
+func (s *Source) checkLimit(limit int) error {
+	if s.OneByOne && limit != 0 {
+		return config.Bad("limit", limit, "0 under add-remove: one record more would push another out")
+	}
+	return nil
+}
 
 // RecordCoin is a number in [0, 1) that follows from the seed, what it is for and the
 // contents of record r alone: no other record moves it, and equal records have one coin.

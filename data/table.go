@@ -124,8 +124,8 @@ func (t *Table) complete(fill bool) []int {
 // down, as the test part; with persons see holdOutUnits, and Source.OneByOne. Both parts
 // keep the order of the file.
 func holdOut(d *Dataset, p TableParams, src Source) (*Split, error) {
-	if src.OneByOne && p.Limit != 0 {
-		return nil, config.Bad("limit", p.Limit, "0 under add-remove: one record more would push another out")
+	if err := src.checkLimit(p.Limit); err != nil {
+		return nil, err
 	}
 	if d.Units != nil {
 		return holdOutUnits(d, p, src.Seed)

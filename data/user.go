@@ -130,6 +130,9 @@ func csvFile(decode func(any) error, src Source) (*Split, error) {
 		}
 		return split.seal(p.unplaced(), src.Seed, sums), nil
 	}
+	if err := src.checkLimit(p.Limit); err != nil {
+		return nil, err
+	}
 	test, err := p.load(p.TestPath, &sums)
 	if err != nil {
 		return nil, err
@@ -329,6 +332,9 @@ func libsvmFile(decode func(any) error, src Source) (*Split, error) {
 			return nil, err
 		}
 		return split.seal(p.unplaced(), src.Seed, sums), nil
+	}
+	if err := src.checkLimit(p.Limit); err != nil {
+		return nil, err
 	}
 	test, err := p.load(p.TestPath, &sums)
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"sotto/config"
-	"sotto/privacy/account"
 	"sotto/rng"
 	"sotto/sim"
 )
@@ -74,7 +73,7 @@ func (e builder) drawArrivals() error {
 	there, _ := rng.Threshold(p.ArrivalStart)
 	for r := range e.Task.Arrivals {
 		start, at := coins.Hit(there), 1+coins.Float64()*float64(p.ArrivalRounds-1)
-		if e.File.Privacy.adjacency == account.AddRemove { // one record more moves those behind it
+		if e.File.Privacy.adjacency.HidesCount() { // one record more moves those behind it
 			train, seed := e.Task.Split.Train, e.File.Run.Seed
 			start = train.RecordCoin(seed, "records from the start", r) < p.ArrivalStart
 			at = 1 + train.RecordCoin(seed, "arrival of records", r)*float64(p.ArrivalRounds-1)

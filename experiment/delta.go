@@ -39,12 +39,12 @@ func (c *counter) add(owned int, a *plan.Agent) {
 	switch {
 	case p.unit == account.Owner():
 		return
-	case p.adjacency == account.AddRemove && sampled: // the public constants' own record count
+	case p.adjacency.HidesCount() && sampled: // the public constants' own record count
 		count = math.Round(p.BatchSize / p.SampleRate / (1 - c.f.Evaluate.Validation))
 		if p.MinRecords > 0 {
 			count = float64(p.MinRecords)
 		}
-	case p.adjacency == account.AddRemove:
+	case p.adjacency.HidesCount():
 		count = max(p.BatchSize, float64(p.MinRecords))
 	case !sampled:
 		count = float64(a.Public.Records)

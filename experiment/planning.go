@@ -125,7 +125,7 @@ func (e planner) fillAgent(i int, n *counter) error {
 	p, k, m := &f.Privacy, f.Kind(), e.File.Privacy.units(&e.Task, e.Task.Parts[i])
 	a.Public = e.Setup.Public
 	a.Epsilon, a.Before = p.budget(e.Seats.ID(i)), e.priorEvents()
-	public := p.adjacency != account.AddRemove
+	public := !p.adjacency.HidesCount()
 	if public {
 		a.Public.Records = m
 		e.Clock.MaxRecords = max(e.Clock.MaxRecords, e.Seats.others(m))

@@ -203,7 +203,7 @@ func (p *PrivacyParams) validateOwner() error {
 // validateMean checks the keys that a value has.
 func (p *PrivacyParams) validateMean(algorithm string) error {
 	switch {
-	case p.adjacency == account.AddRemove:
+	case p.adjacency.HidesCount():
 		return config.Bad("adjacency", p.Adjacency, "replace-one or zero-out with algorithm "+algorithm+
 			": the number of owners, and of records in a mean, is public")
 	case p.SampleRate != 0:
@@ -223,10 +223,10 @@ func (p *PrivacyParams) validateFullBatch() error {
 	switch {
 	case p.SampleRate != 0:
 		return config.Bad("sample_rate", p.SampleRate, "nothing: this algorithm uses all records each time")
-	case p.adjacency == account.AddRemove && !finiteAbove0(p.BatchSize):
+	case p.adjacency.HidesCount() && !finiteAbove0(p.BatchSize):
 		return config.Bad("batch_size", p.BatchSize,
 			"a public normaliser above 0: under add-remove the number of records is private")
-	case p.adjacency != account.AddRemove && p.BatchSize != 0:
+	case !p.adjacency.HidesCount() && p.BatchSize != 0:
 		return config.Bad("batch_size", p.BatchSize,
 			"nothing: the public number of records divides their sum")
 	}
@@ -234,7 +234,7 @@ func (p *PrivacyParams) validateFullBatch() error {
 }
 
 func (p *PrivacyParams) validateMinRecords() error {
-	if p.MinRecords < 0 || p.MinRecords > 0 && p.adjacency != account.AddRemove {
+	if p.MinRecords < 0 || p.MinRecords > 0 && !p.adjacency.HidesCount() {
 		return config.Bad("min_records", p.MinRecords,
 			"at least 1, and only under add-remove: elsewhere record counts are public")
 	}
@@ -253,10 +253,10 @@ func (p *PrivacyParams) validateSampled() error {
 		return err
 	}
 	switch {
-	case p.adjacency == account.AddRemove && p.SampleRate == 0:
+	case p.adjacency.HidesCount() && p.SampleRate == 0:
 		return config.Bad("sample_rate", "nothing", "a public rate: under add-remove a rate computed from "+
 			"batch_size would use the private number of records")
-	case p.adjacency == account.AddRemove && p.BatchSize == 0:
+	case p.adjacency.HidesCount() && p.BatchSize == 0:
 		return config.Bad("batch_size", "nothing", "a public expected batch size: under add-remove one "+
 			"computed from sample_rate would use the private number of records")
 	case p.SampleRate == 0 && p.BatchSize == 0:

@@ -9,7 +9,6 @@ import (
 	"sotto/data"
 	"sotto/oracle"
 	"sotto/privacy"
-	"sotto/privacy/account"
 	"sotto/query"
 	"sotto/tensor"
 )
@@ -82,10 +81,10 @@ func (p *PrivacyParams) validateSum(algorithm string, noisy bool) error {
 	case p.BatchSize != 0:
 		return config.Bad("batch_size", p.BatchSize,
 			"nothing with algorithm "+algorithm+", which reads all records")
-	case noisy && p.adjacency == account.AddRemove && p.MinRecords < 1:
+	case noisy && p.adjacency.HidesCount() && p.MinRecords < 1:
 		return config.Bad("min_records", p.MinRecords,
 			"with add-remove a public lower bound of the number of records, for delta to be compared with")
-	case p.adjacency != account.AddRemove && p.MinRecords != 0:
+	case !p.adjacency.HidesCount() && p.MinRecords != 0:
 		return config.Bad("min_records", p.MinRecords,
 			"nothing but under add-remove: elsewhere record counts are public")
 	case p.Persons.Gradient == oracle.SumOfPerson:
@@ -163,7 +162,7 @@ func Expectations(e *Experiment) []string {
 	for k := range q.Parts {
 		text := fmt.Sprintf("%s: each count within %.3g records of what there is, at level %g",
 			q.Parts[k].Text, q.Expected(k, noise, level), level)
-		if seesAll(e) && e.File.Privacy.adjacency != account.AddRemove {
+		if seesAll(e) && !e.File.Privacy.adjacency.HidesCount() {
 			n := float64(e.Task.Split.Train.Len())
 			text += fmt.Sprintf("; of %.0f spread evenly %.2g %%", n, 100*q.Relative(k, noise, level, n))
 		}

@@ -10,7 +10,6 @@ import (
 	"sotto/config"
 	"sotto/data"
 	"sotto/data/schema"
-	"sotto/privacy/account"
 )
 
 // SchemaOf says what a record of data set table is: the file that [data] schema names,
@@ -92,7 +91,7 @@ func AgreeSchema(f *File, where, text string) error {
 // sourceOf says where data come from: under add-remove nobody's place in the test part
 // may depend on how many records there are.
 func sourceOf(f *File, dir string, seed uint64) data.Source {
-	return data.Source{Dir: dir, Seed: seed, OneByOne: f.Privacy.adjacency == account.AddRemove}
+	return data.Source{Dir: dir, Seed: seed, OneByOne: f.Privacy.adjacency.HidesCount()}
 }
 
 // loadOwn loads the owner's file.

@@ -9,7 +9,6 @@ import (
 	"sotto/config"
 	"sotto/data"
 	"sotto/experiment/metric"
-	"sotto/privacy/account"
 	"sotto/rng"
 	"sotto/sim"
 )
@@ -31,7 +30,7 @@ func (e builder) holdOut() error {
 	limit, _ := rng.Threshold(share)
 	for i := range held {
 		switch {
-		case train.Units == nil && e.File.Privacy.adjacency == account.AddRemove:
+		case train.Units == nil && e.File.Privacy.adjacency.HidesCount():
 			held[i] = train.RecordCoin(e.File.Run.Seed, "held-out records", i) < share
 		case train.Units != nil:
 			held[i] = train.UnitCoin(e.File.Run.Seed, "held-out persons", i) < share

@@ -49,7 +49,7 @@ func (e *Experiment) Amplified() error {
 		return f.At("data", config.Bad("dataset", f.Data.Dataset,
 			"one whose rows have a public bound, such as houses, with accounting network: without it no "+
 				"smoothness is known"))
-	case f.Privacy.unit != account.Owner() && f.Privacy.adjacency == account.AddRemove:
+	case f.Privacy.unit != account.Owner() && f.Privacy.adjacency.HidesCount():
 		return f.At("privacy", config.Bad("adjacency", f.Privacy.Adjacency,
 			"zero-out or replace-one with unit record and accounting network: nothing bounds the slope of "+
 				"a step by a sum of privately many gradients over batch_size, and a step above 2/β "+

@@ -13,7 +13,6 @@ import (
 	"sotto/experiment/rundir"
 	"sotto/internal/jsonfloat"
 	"sotto/node"
-	"sotto/privacy/account"
 	"sotto/privacy/ledger"
 	"sotto/tensor"
 )
@@ -151,11 +150,7 @@ func (p *process) release(b []byte) error {
 		left = append(left, "the owner's own model, which is made of the released one and of the owner's "+
 			"records, and is sent to nobody")
 	}
-	if p.Terms.Adjacency == account.ReplaceOne {
-		left = append(left, "the number of records that train, which is public: it tells a record from one "+
-			"in its place that is left out for a missing cell, and a person from one whom the public coin "+
-			"of the id has for the test part")
-	}
+	left = append(left, p.Terms.Adjacency.NotCovered()...)
 	s, err := p.ledger.Statement(ledger.About{Noise: p.Terms.NoiseKind, Model: digest, NotCovered: left})
 	if err != nil {
 		return err

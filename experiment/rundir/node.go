@@ -107,15 +107,19 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// NodeStatement reads the signed statement of a finished node, and checks its signature
-// and the ledger that it is of.
+// NodeStatement is SignedStatement of a finished node.
 func NodeStatement(dir string) (*ledger.SignedStatement, error) {
-	path := filepath.Join(dir, PrivacyFile)
-	b, err := os.ReadFile(path)
+	s, err := SignedStatement(filepath.Join(dir, PrivacyFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &config.Error{File: dir, Found: "a node without a statement",
 			Allowed: "one that has finished: sotto status says how far it is"}
 	}
+	return s, err
+}
+
+// SignedStatement reads a statement whose signature is that of the key in it.
+func SignedStatement(path string) (*ledger.SignedStatement, error) {
+	b, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}

@@ -228,7 +228,7 @@ func (m *card) privacy() error {
 		}
 		return err
 	}
-	s, err := signed(path)
+	s, err := rundir.SignedStatement(path)
 	if err != nil {
 		return err
 	}

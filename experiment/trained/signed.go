@@ -2,7 +2,6 @@ package trained
 
 import (
 	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -20,9 +19,9 @@ func unaltered(dir string) error {
 	if rundir.Stands(filepath.Join(dir, rundir.SummaryFile)) || !rundir.Stands(path) {
 		return nil
 	}
-	s, err := signed(path)
-	if err != nil || s.Model == "" { // a card says what is wrong with a statement
-		return nil
+	s, err := rundir.SignedStatement(path)
+	if err != nil || s.Model == "" { // older programs named none
+		return err
 	}
 	return Signed(filepath.Join(dir, rundir.ModelFile), path, s)
 }
@@ -43,20 +42,4 @@ func Signed(file, path string, s *ledger.SignedStatement) error {
 			Allowed: s.Model + ", the model of the signed statement " + path})
 	}
 	return nil
-}
-
-// signed is a node's statement, whose signature is that of the key in it.
-func signed(path string) (*ledger.SignedStatement, error) {
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	s := new(ledger.SignedStatement)
-	if err := json.Unmarshal(raw, s); err != nil {
-		return nil, &config.Error{File: path, Found: err.Error(), Allowed: "a signed statement"}
-	}
-	if err := s.Verify(nil); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return s, nil
 }

@@ -36,6 +36,23 @@ func (a Adjacency) String() string {
 	return adjacencyNames[a]
 }
 
+// HidesCount reports whether neighboring data sets differ in their number of records,
+// which is then private.
+func (a Adjacency) HidesCount() bool { return a == AddRemove }
+
+var notCovered = [...][]string{ReplaceOne: {"the number of records that train, which is public: it tells a " +
+	"record from one in its place that is left out for a missing cell, and a person from one whom the " +
+	"public coin of the id has for the test part"}, ZeroOut: nil}
+
+// NotCovered is what a guarantee leaves open where owners choose which of their records
+// train before they are counted.
+func (a Adjacency) NotCovered() []string {
+	if !a.valid() {
+		return nil
+	}
+	return notCovered[a]
+}
+
 // ParseAdjacency reads the names that String writes; an underscore may stand for the
 // hyphen.
 func ParseAdjacency(s string) (Adjacency, error) {

@@ -147,14 +147,12 @@ func (m *mechanismFlags) needNoise(cmd *cobra.Command) error {
 			}
 		}
 	})
-	switch {
-	case reads != nil && wrong != nil:
+	if reads != nil && wrong != nil {
 		return cli.Usagef("--%s: found %s, allowed: nothing with mechanism %s, which has --%s", wrong.Name,
 			wrong.Value, m.mechanism, strings.Join(reads, ", --"))
-	case reads == nil || cmd.Flags().Changed(reads[0]):
+	}
+	if reads == nil || cmd.Flags().Changed(reads[0]) {
 		return nil
-	case m.mechanism == "gaussian":
-		return cli.Usagef("--noise-multiplier: found nothing, allowed: 0 or more; 0 is no noise")
 	}
 	return cli.Usagef("--%s: found nothing, allowed: a value with mechanism %s", reads[0], m.mechanism)
 }
