@@ -203,7 +203,7 @@ func (r *Training) restore(p *saved) error {
 	return r.world.recover()
 }
 
-// resumeDir reads an interrupted run's directory, whose name ends in .partial.
+// resumeDir takes and reads an interrupted run's directory, whose name ends in .partial.
 func resumeDir(dir string) (*rundir.Dir, *saved, *experiment.File, error) {
 	dir = filepath.Clean(dir)
 	base, ok := strings.CutSuffix(filepath.Base(dir), rundir.PartialSuffix)
@@ -219,14 +219,17 @@ func resumeDir(dir string) (*rundir.Dir, *saved, *experiment.File, error) {
 		return nil, nil, nil, fmt.Errorf("%w: %w", ErrCheckpoint, &config.Error{File: dir, Found: found,
 			Allowed: "an interrupted run's directory, whose name ends in " + rundir.PartialSuffix})
 	}
+	d, err := rundir.Left(filepath.Dir(dir), base)
+	if err != nil {
+		return nil, nil, nil, err
+	}
 	c, err := openCheckpoint(filepath.Join(dir, rundir.CheckpointFile))
 	if err != nil {
-		return nil, nil, nil, fmt.Errorf("%s: %w", dir, err)
+		return nil, nil, nil, errors.Join(fmt.Errorf("%s: %w", dir, err), d.Release())
 	}
 	f, err := experiment.Read(filepath.Join(dir, rundir.ConfigFile), nil)
 	if err != nil {
-		c.state.Close()
-		return nil, nil, nil, err
+		return nil, nil, nil, errors.Join(err, c.state.Close(), d.Release())
 	}
-	return &rundir.Dir{Out: filepath.Dir(dir), Name: base, Path: dir}, c, f, nil
+	return d, c, f, nil
 }

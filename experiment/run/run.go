@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,6 +17,7 @@ import (
 	"sotto/data/schema"
 	"sotto/experiment"
 	"sotto/experiment/rundir"
+	"sotto/internal/flock"
 	"sotto/live/event"
 	"sotto/privacy/account"
 	"sotto/privacy/ledger"
@@ -138,6 +138,7 @@ func Run(ctx context.Context, e *experiment.Experiment, opt Options) (*Result, e
 	if r.dir, err = rundir.New(opt.Out, Name(e)); err != nil {
 		return nil, err
 	}
+	defer r.dir.Release()
 	if opt.write != nil {
 		r.dir.Write = opt.write
 	}
@@ -189,6 +190,7 @@ func resume(ctx context.Context, dir string, opt Options,
 	if err != nil {
 		return nil, err
 	}
+	defer d.Release()
 	defer c.state.Close()
 	e, err := build(f)
 	if err != nil {
@@ -315,12 +317,23 @@ func Below(ctx context.Context, e *experiment.Experiment, dir, dataDir string) (
 	left := filepath.Join(opt.Out, Name(e)+rundir.PartialSuffix)
 	if rundir.Stands(filepath.Join(left, rundir.CheckpointFile)) {
 		res, err := Resume(ctx, left, dataDir, opt)
-		if err == nil || ctx.Err() != nil {
+		var busy *flock.Busy
+		if err == nil || ctx.Err() != nil || errors.As(err, &busy) {
 			return res, err
 		}
 	}
-	if err := os.RemoveAll(left); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := discard(opt.Out, Name(e)); err != nil {
 		return nil, err
 	}
 	return Run(ctx, e, opt)
+}
+
+// discard removes what an interrupted run has left that cannot go on.
+func discard(out, name string) error {
+	d, err := rundir.Left(out, name)
+	if err != nil {
+		return err
+	}
+	defer d.Release()
+	return os.RemoveAll(d.Path)
 }

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"sotto/internal/atomicfile"
+	"sotto/internal/flock"
 )
 
 // Dir is a run directory under construction: everything is written into NAME.partial,
@@ -21,10 +22,12 @@ type Dir struct {
 	// Write puts a file on disk, as atomicfile.Stream does where it is nil; tests replace
 	// it to fill the disk.
 	Write func(path string, fill func(w io.Writer) error) error
+
+	lock *flock.Lock
 }
 
-// New makes out/name.partial; where that or a finished run of that name exists,
-// name-2 and so on.
+// New makes out/name.partial, which nobody else then works in; where that or a finished
+// run of that name exists, name-2 and so on.
 func New(out, name string) (*Dir, error) {
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return nil, err
@@ -38,15 +41,42 @@ func New(out, name string) (*Dir, error) {
 			continue
 		}
 		d.Path = filepath.Join(out, d.Name+PartialSuffix)
+		var busy *flock.Busy
+		if err := d.take(); errors.As(err, &busy) {
+			continue
+		} else if err != nil {
+			return nil, err
+		}
 		err := os.Mkdir(d.Path, 0o755)
 		if err == nil {
 			return d, nil
+		}
+		if err := d.Release(); err != nil {
+			return nil, err
 		}
 		if !errors.Is(err, fs.ErrExist) {
 			return nil, err
 		}
 	}
 }
+
+// Left is what an interrupted run has left, in which nobody else then works: *flock.Busy
+// says that the run is not over. There may be nothing.
+func Left(out, name string) (*Dir, error) {
+	d := &Dir{Out: out, Name: name, Path: filepath.Join(out, name+PartialSuffix)}
+	if _, err := os.Lstat(d.Path); err != nil {
+		return d, nil
+	}
+	return d, d.take()
+}
+
+func (d *Dir) take() (err error) {
+	d.lock, err = flock.Take(d.Path)
+	return err
+}
+
+// Release lets others work in the directory. It may be called again.
+func (d *Dir) Release() error { return d.lock.Release() }
 
 // Put writes one file of the run.
 func (d *Dir) Put(name string, b []byte) error {

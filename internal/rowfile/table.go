@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"sotto/internal/atomicfile"
+	"sotto/internal/flock"
 )
 
 // Table is a file of rows that is appended to. Its methods may be called from several
@@ -16,6 +17,7 @@ import (
 type Table[R any] struct {
 	path  string
 	codec Codec[R]
+	lock  *flock.Lock
 
 	mu   sync.Mutex
 	rows []R
@@ -26,33 +28,47 @@ type Table[R any] struct {
 }
 
 // Open reads what earlier processes have finished, drops half a last line, and opens the
-// file for more. A table with an order is written in it.
+// file for more. A table with an order is written in it. One process at a time may have it
+// open: for others it is *flock.Busy.
 func Open[R any](path string, c Codec[R]) (*Table[R], error) {
 	t := &Table[R]{path: path, codec: c, at: map[string]int{}}
+	var err error
+	if t.lock, err = flock.Take(path); err != nil {
+		return nil, err
+	}
+	if err := t.open(); err != nil {
+		return nil, errors.Join(err, t.lock.Release())
+	}
+	return t, nil
+}
+
+// open reads the file and leaves it at its end.
+func (t *Table[R]) open() error {
+	c, path := &t.codec, t.path
 	b, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
+		return err
 	}
 	rows, err := c.decode(path, b)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	t.put(rows)
 	t.size = int64(len(whole(b)))
 	if c.Compare != nil || t.size == 0 {
 		b = c.encode(true, t.sorted())
 		if err := atomicfile.Write(path, b); err != nil {
-			return nil, err
+			return err
 		}
 		t.size = int64(len(b))
 	}
 	if t.file, err = os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0o644); err != nil {
-		return nil, err
+		return err
 	}
 	if err := t.file.Truncate(t.size); err != nil {
-		return nil, errors.Join(err, t.file.Close())
+		return errors.Join(err, t.file.Close())
 	}
-	return t, nil
+	return nil
 }
 
 // put enters rows, each in place of an earlier one with its key.
@@ -126,7 +142,8 @@ func (t *Table[R]) Add(rows ...R) error {
 // Close closes the file and returns the rows in order, in which a table that has one is
 // then written.
 func (t *Table[R]) Close() ([]R, error) {
-	if err := t.Stop(); err != nil {
+	defer t.lock.Release()
+	if err := t.shut(); err != nil {
 		return nil, err
 	}
 	rows := t.Rows()
@@ -138,7 +155,9 @@ func (t *Table[R]) Close() ([]R, error) {
 
 // Stop closes the file and leaves it as it is, for a later process to go on with. After
 // Close it does nothing.
-func (t *Table[R]) Stop() error {
+func (t *Table[R]) Stop() error { return errors.Join(t.shut(), t.lock.Release()) }
+
+func (t *Table[R]) shut() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.file == nil {

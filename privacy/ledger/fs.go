@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"sotto/internal/flock"
 )
 
 // FS is the file system below a durable ledger. [OS] is the real one; package ledgertest
@@ -168,7 +170,7 @@ func (OS) Lock(name string) (io.Closer, error) {
 }
 
 func takeLock(f *os.File, name string) error {
-	taken, err := flock(f)
+	taken, err := flock.Try(f)
 	if err != nil {
 		return fmt.Errorf("%w: no lock on %s: %w", ErrDurability, name, err)
 	}
@@ -181,7 +183,7 @@ func takeLock(f *os.File, name string) error {
 		return err
 	}
 	defer probe.Close()
-	if second, err := flock(probe); err != nil || second {
+	if second, err := flock.Try(probe); err != nil || second {
 		return fmt.Errorf("%w: locks on %s are not enforced", ErrDurability, name)
 	}
 	if err := f.Truncate(0); err != nil {

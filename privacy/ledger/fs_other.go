@@ -13,10 +13,6 @@ func fileSystem(dir string) (kind string, volatile bool, err error) {
 		ErrDurability, dir, runtime.GOOS)
 }
 
-func flock(*os.File) (bool, error) {
-	return false, fmt.Errorf("no flock on %s", runtime.GOOS)
-}
-
 func syncData(f *os.File) error { return f.Sync() }
 
 func bootID() string { return "unknown" }
