@@ -38,7 +38,7 @@ const selectionAdversary = "sees the chosen trial only: its messages, models and
 // and their statements: first epsilon for those who see all of it, then private
 // selection's for those who see the chosen trial only.
 func (w *searching) spend(res *Result, found *experiment.TunedParams) error {
-	first, err := w.build(1, w.t.candidate(1))
+	_, first, err := w.draw(1)
 	if err != nil {
 		return err
 	}

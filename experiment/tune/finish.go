@@ -36,6 +36,9 @@ func (w *searching) finish(best *Trial) (*Result, error) {
 		}
 	}
 	res.Notes = t.notes(found)
+	if again := w.redrawn(); again != "" {
+		res.Notes = append(res.Notes, again)
+	}
 	if best != nil {
 		figure := t.larger(best.Score)
 		res.Values, res.Score, found.Score = t.space.settings(best.Values), (*jsonfloat.Float)(&figure),

@@ -52,7 +52,10 @@ func (w *searching) population(ctx context.Context) (*Trial, error) {
 	t := w.t
 	members := make([]member, t.p.Population)
 	for i := range members {
-		members[i].values = t.candidate(uint64(i + 1))
+		var err error
+		if members[i].values, _, err = w.draw(i + 1); err != nil {
+			return nil, err
+		}
 	}
 	for g := 1; ; g++ {
 		rows := make([]Trial, len(members))
@@ -77,12 +80,23 @@ func (w *searching) population(ctx context.Context) (*Trial, error) {
 			best := &bestFirst(rows)[0]
 			return best, w.keepModel(best)
 		}
-		members = t.evolve(g, rows)
+		if members, err = t.evolve(g, rows, w.can); err != nil {
+			return nil, err
+		}
 	}
 }
 
+// can says what is wrong with values of a member.
+func (w *searching) can(n int, values []string) error {
+	_, err := w.build(n, values)
+	if err != nil {
+		w.refused(n, values, err)
+	}
+	return err
+}
+
 // evolve decides what every member does after generation g.
-func (t *Search) evolve(g int, rows []Trial) []member {
+func (t *Search) evolve(g int, rows []Trial, can func(n int, values []string) error) ([]member, error) {
 	order := bestFirst(rows)
 	quantile := int(math.Ceil(t.p.Quantile * float64(len(rows))))
 	if 2*quantile > len(rows) {
@@ -94,11 +108,17 @@ func (t *Search) evolve(g int, rows []Trial) []member {
 		if place >= len(order)-quantile {
 			r := rng.Public(t.p.Seed, "population", uint64(g), uint64(row.Trial))
 			donor := order[r.Below(uint64(quantile))]
-			m = member{donor.Trial, t.space.explore(donor.Values, t.p.Resample, r)}
+			values, err := t.again(
+				func() []string { return t.space.explore(donor.Values, t.p.Resample, r) },
+				func(values []string) error { return can(row.Trial, values) })
+			if err != nil {
+				return nil, err
+			}
+			m = member{donor.Trial, values}
 		}
 		next[row.Trial-1] = m
 	}
-	return next
+	return next, nil
 }
 
 // memberDir holds the checkpoint of a member after a generation.

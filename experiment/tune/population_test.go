@@ -38,6 +38,16 @@ func populationOf(quantile, resample float64, space ...string) *Search {
 	return t
 }
 
+// evolved is evolve where all values can be run.
+func evolved(t *testing.T, s *Search, g int, rows []Trial) []member {
+	t.Helper()
+	next, err := s.evolve(g, rows, func(int, []string) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return next
+}
+
 // After a generation the bottom quarter, and nobody else, goes on from a member of the
 // top quarter, with that member's value times 1.2 or .8; both factors and all donors
 // occur.
@@ -48,7 +58,7 @@ func TestPopulationExploitsAndExplores(t *testing.T) {
 	donors, factors := map[int]int{}, map[float64]int{}
 	const n = 400
 	for g := 1; g <= n; g++ {
-		for i, m := range pop.evolve(g, rows) {
+		for i, m := range evolved(t, pop, g, rows) {
 			x, _ := strconv.ParseFloat(m.values[0], 64)
 			if n := i + 1; n != 3 && n != 4 {
 				if m.from != n || x != float64(n) {
@@ -88,7 +98,7 @@ func TestPopulationRules(t *testing.T) {
 			scores = append(scores, float64(i))
 		}
 		moved := 0
-		for i, m := range populationOf(tc.quantile, 0, "k=uniform:0.1:1000").evolve(3, rowsWith(scores...)) {
+		for i, m := range evolved(t, populationOf(tc.quantile, 0, "k=uniform:0.1:1000"), 3, rowsWith(scores...)) {
 			if m.from != i+1 {
 				moved++
 			}

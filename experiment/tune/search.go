@@ -86,6 +86,10 @@ type searching struct {
 
 	mu   sync.Mutex
 	done int
+	bad  struct { // the first values that were drawn again
+		trial int
+		text  string
+	}
 }
 
 // Run searches. Finished trials are rows of trials.csv in the search's directory, written
@@ -103,11 +107,11 @@ func (t *Search) Run(ctx context.Context, opt Options) (*Result, error) {
 	own := *t // what is drawn below belongs to one directory
 	t = &own
 	w := &searching{t: t, opt: opt, cache: data.NewCache()}
-	first, err := w.build(1, t.candidate(1)) // bad settings fail before anything is written
+	values, first, err := w.draw(1) // bad settings fail before anything is written
 	if err != nil {
 		return nil, err
 	}
-	if err := w.check(first); err != nil {
+	if err := w.check(first, values); err != nil {
 		return nil, err
 	}
 	w.dir = filepath.Join(opt.Out, first.File.Run.Name+"-tune-"+t.digest()[:8])
@@ -162,7 +166,7 @@ func (w *searching) build(n int, values []string) (*experiment.Experiment, error
 
 // check refuses a search whose metric the model does not have, or whose candidates
 // private selection cannot compare. Keys are tried at the ends of their ranges.
-func (w *searching) check(first *experiment.Experiment) error {
+func (w *searching) check(first *experiment.Experiment, values []string) error {
 	t := w.t
 	if t.p.Metric == metric.Accuracy && !first.Task.Classifies() {
 		return &config.Error{
@@ -178,7 +182,6 @@ func (w *searching) check(first *experiment.Experiment) error {
 	if err := t.accountable(first); err != nil {
 		return err
 	}
-	values := t.candidate(1)
 	for i := range t.space {
 		for _, v := range t.space[i].ends() {
 			tried := slices.Clone(values)
@@ -237,16 +240,15 @@ func (w *searching) random(ctx context.Context) (*Trial, error) {
 
 // trial returns the row of trial n, which it runs if there is none.
 func (w *searching) trial(ctx context.Context, n int) (Trial, error) {
-	values := w.t.candidate(uint64(n))
+	values, e, err := w.draw(n)
 	fail := func(err error) (Trial, error) {
 		return Trial{}, fmt.Errorf("trial %d (%s): %w", n, w.t.space.describe(values), err)
 	}
-	e, err := w.build(n, values)
 	if err != nil {
-		return fail(err)
+		return Trial{}, fmt.Errorf("trial %d: %w", n, err)
 	}
 	if w.t.cost == experiment.CostCharged {
-		first, err := w.build(1, w.t.candidate(1))
+		_, first, err := w.draw(1)
 		if err == nil {
 			err = w.t.sameCost(first, e, w.t.space.describe(values))
 		}

@@ -128,11 +128,6 @@ func (d *draws) trialNumber(n uint64) uint64 {
 	return n
 }
 
-// candidate draws the values of trial n, counted from 1.
-func (t *Search) candidate(n uint64) []string {
-	return t.space.candidate(t.draws.stream("candidate", n))
-}
-
 // drawRuns draws the number of trials of a charged search.
 func (t *Search) drawRuns() (int, error) {
 	u, eta := unit(t.draws.stream("number of trials")), laws[t.p.Law]

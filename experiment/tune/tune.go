@@ -230,7 +230,11 @@ func (t *Search) settle(doc *runfile.Document) error {
 		return err
 	}
 	t.draws.seed = t.p.Seed
-	first, err := t.trial(1, t.candidate(1))
+	values, err := t.runnable(1, t.decodes)
+	if err != nil {
+		return err
+	}
+	first, err := t.trial(1, values)
 	if err != nil {
 		return err
 	}
