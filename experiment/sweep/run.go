@@ -125,9 +125,12 @@ func (s *Sweep) Run(ctx context.Context, opt Options) (*Result, error) {
 	if first.File.Evaluate.Figures {
 		s.more.figures = figuresOf(&first.Task)
 	}
-	w.dir = filepath.Join(opt.Out, first.File.Run.Name+"-sweep-"+s.digest()[:8])
-	if opt.Dir != "" {
-		w.dir = opt.Dir
+	if w.dir = opt.Dir; w.dir == "" {
+		digest, err := s.digest()
+		if err != nil {
+			return nil, err
+		}
+		w.dir = filepath.Join(opt.Out, first.File.Run.Name+"-sweep-"+digest[:8])
 	}
 	if err := os.MkdirAll(w.dir, 0o755); err != nil {
 		return nil, err

@@ -216,8 +216,9 @@ func flatten(lists map[string][]string, prefix string, m map[string]any) error {
 // Cells returns the number of cells.
 func (s *Sweep) Cells() int { return len(s.cells) }
 
-// Cell returns the run file of cell i.
-func (s *Sweep) Cell(i int) (*experiment.File, error) {
+// document is the run file without the sweep, with the settings that the command line
+// makes.
+func (s *Sweep) document() (*runfile.Document, error) {
 	doc, err := runfile.Parse(s.file, s.base)
 	if err != nil {
 		return nil, err
@@ -227,6 +228,15 @@ func (s *Sweep) Cell(i int) (*experiment.File, error) {
 		if err := doc.Set("--set", v); err != nil {
 			return nil, err
 		}
+	}
+	return doc, nil
+}
+
+// Cell returns the run file of cell i.
+func (s *Sweep) Cell(i int) (*experiment.File, error) {
+	doc, err := s.document()
+	if err != nil {
+		return nil, err
 	}
 	for _, v := range s.cells[i].Set {
 		if err := doc.Set("["+experiment.SweepSection+"]", v); err != nil {
@@ -264,9 +274,17 @@ func (s *Sweep) describe(i int) string {
 	return strings.Join(parts, " ")
 }
 
-// digest identifies the sweep: the run file, settings and axes.
-func (s *Sweep) digest() string {
+// digest identifies the sweep by its keys and cells, however they are written and given.
+func (s *Sweep) digest() (string, error) {
+	doc, err := s.document()
+	if err != nil {
+		return "", err
+	}
+	base, err := doc.Encode()
+	if err != nil {
+		return "", err
+	}
 	h := sha256.New()
-	fmt.Fprintf(h, "%q %q %q %q", s.base, s.set, s.Axes, s.cells)
-	return hex.EncodeToString(h.Sum(nil))
+	fmt.Fprintf(h, "%q %q %q", base, s.Axes, s.cells)
+	return hex.EncodeToString(h.Sum(nil)), nil
 }

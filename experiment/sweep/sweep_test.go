@@ -389,3 +389,34 @@ func TestTableOfAnotherVersion(t *testing.T) {
 		t.Errorf("it is overwritten: %s, %v", b, err)
 	}
 }
+
+// A sweep's directory follows what it runs, not how that is written or given.
+func TestSweepDirectory(t *testing.T) {
+	of := func(text string, set ...string) string {
+		s, err := Parse("tiny.toml", []byte(text), set, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		digest, err := s.digest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return digest
+	}
+	want := of(tinySweep, "rounds=4", "topology.agents=4")
+	for _, same := range []string{
+		of("# a comment\n"+tinySweep, "rounds=4", "topology.agents=4"),
+		of(tinySweep, "topology.agents=4", "rounds=4"),
+		of(strings.Replace(tinySweep, "rounds = 3", "rounds = 4", 1), "topology.agents=4"),
+	} {
+		if same != want {
+			t.Error("the same runs have another directory")
+		}
+	}
+	for _, other := range []string{of(tinySweep), of(tinySweep, "rounds=4"),
+		of(strings.Replace(tinySweep, "[7, 8]", "[7, 9]", 1), "rounds=4", "topology.agents=4")} {
+		if other == want {
+			t.Error("other runs have the same directory")
+		}
+	}
+}

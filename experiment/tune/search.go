@@ -114,9 +114,12 @@ func (t *Search) Run(ctx context.Context, opt Options) (*Result, error) {
 	if err := w.check(first, values); err != nil {
 		return nil, err
 	}
-	w.dir = filepath.Join(opt.Out, first.File.Run.Name+"-tune-"+t.digest()[:8])
-	if opt.Dir != "" {
-		w.dir = opt.Dir
+	if w.dir = opt.Dir; w.dir == "" {
+		digest, err := t.digest()
+		if err != nil {
+			return nil, err
+		}
+		w.dir = filepath.Join(opt.Out, first.File.Run.Name+"-tune-"+digest[:8])
 	}
 	if err := os.MkdirAll(w.dir, 0o755); err != nil {
 		return nil, err

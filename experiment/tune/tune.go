@@ -316,9 +316,19 @@ func (t *Search) checkKeys() error {
 	return nil
 }
 
-// digest identifies the search: the run file, settings and keys.
-func (t *Search) digest() string {
+// digest identifies the search by its keys and space, however they are written and given:
+// who makes a charged search again goes on with the one that was paid for.
+func (t *Search) digest() (string, error) {
+	plain, err := t.document()
+	if err != nil {
+		return "", err
+	}
+	plain.Drop(experiment.TuneSection) // whose keys are those of t.p
+	base, err := plain.Encode()
+	if err != nil {
+		return "", err
+	}
 	h := sha256.New()
-	fmt.Fprintf(h, "%q %q %+v", t.base, t.set, t.space)
-	return hex.EncodeToString(h.Sum(nil))
+	fmt.Fprintf(h, "%q %+v %+v", base, t.p, t.space)
+	return hex.EncodeToString(h.Sum(nil)), nil
 }

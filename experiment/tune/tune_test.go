@@ -233,3 +233,34 @@ func read(t *testing.T, dir, name string) []byte {
 	}
 	return b
 }
+
+// A search's directory follows what is searched, not how that is written or given: a
+// charged search that is made again is the same one.
+func TestSearchDirectory(t *testing.T) {
+	of := func(s *Search) string {
+		digest, err := s.digest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return digest
+	}
+	want := of(tinySearch(t, "trials = 3", "rounds=4", "topology.agents=4"))
+	for _, same := range []*Search{
+		tinySearch(t, "# a comment\ntrials = 3", "rounds=4", "topology.agents=4"),
+		tinySearch(t, "trials = 3", "topology.agents=4", "rounds=4"),
+		tinySearch(t, "", "topology.agents=4", "rounds=4", "tune.trials=3"),
+	} {
+		if of(same) != want {
+			t.Error("the same search has another directory")
+		}
+	}
+	for _, other := range []*Search{
+		tinySearch(t, "trials = 4", "rounds=4", "topology.agents=4"),
+		tinySearch(t, "trials = 3", "rounds=4"),
+		tinySearch(t, "trials = 3\nseed = 2", "rounds=4", "topology.agents=4"),
+	} {
+		if of(other) == want {
+			t.Error("another search has the same directory")
+		}
+	}
+}
