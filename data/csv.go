@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"sotto/config"
+	"sotto/internal/decimal"
 )
 
 const maxCells = 1 << 28
@@ -211,25 +212,13 @@ func (t *Table) append(k int, cell string, text bool, missing []string) error {
 	case slices.Contains(missing, cell):
 		c.Numbers = append(c.Numbers, math.NaN())
 	default:
-		v, ok := number(cell)
+		v, ok := decimal.Parse(cell)
 		if !ok {
 			return t.bad(len(t.Lines)-1, c.Name, strconv.Quote(cell), "a finite decimal number")
 		}
 		c.Numbers = append(c.Numbers, v)
 	}
 	return nil
-}
-
-// number parses a decimal number that is finite in float32.
-func number(s string) (float64, bool) {
-	if len(s) == 1 && '0' <= s[0] && s[0] <= '9' { // most of what is sparse
-		return float64(s[0] - '0'), true
-	}
-	if strings.ContainsAny(s, "xXpP_nNiI") { // hexadecimal, nan, inf
-		return 0, false
-	}
-	v, err := strconv.ParseFloat(s, 64)
-	return v, err == nil && math.Abs(v) <= math.MaxFloat32
 }
 
 func csvFault(err error, name string) error {

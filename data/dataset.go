@@ -59,6 +59,9 @@ type Known struct {
 	// Variables says what the features are, and the label or target; nil where nothing is
 	// known. See Dataset.Described.
 	Variables []schema.Variable
+	// Columns are the names of features, one for each, where a user's file is read by
+	// them; nil for others.
+	Columns []string
 	// RowNorm is a public bound of the L2 norm of every row, 0 where none is known.
 	RowNorm float64
 	// Dropped is how many rows of a user's files are left out for a missing cell. It is

@@ -38,9 +38,9 @@ func Check(dir string, f File) error {
 }
 
 const (
-	uci    = "https://archive.ics.uci.edu/ml/machine-learning-databases/"
-	libsvm = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary/"
-	cifar  = "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz"
+	uci   = "https://archive.ics.uci.edu/ml/machine-learning-databases/"
+	ntu   = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary/"
+	cifar = "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz"
 )
 
 func mnistURLs(name string) []string {
@@ -109,9 +109,9 @@ var files = []File{
 		[]string{"https://www.dcc.fc.up.pt/~ltorgo/Regression/cal_housing.tgz",
 			"https://ndownloader.figshare.com/files/5976036"}, "CaliforniaHousing/cal_housing.data"},
 	{"adult-a9a", "adult-a9a/a9a", 2_329_875,
-		"f5d5ffd8d865ff41328e7ee043e4b020816914ff6843ff15b98905ddbedce906", []string{libsvm + "a9a"}, ""},
+		"f5d5ffd8d865ff41328e7ee043e4b020816914ff6843ff15b98905ddbedce906", []string{ntu + "a9a"}, ""},
 	{"adult-a9a", "adult-a9a/a9a.t", 1_164_628,
-		"1f448a153f0320399a7e40836eb207655b0bde0f21fc941cc472193daa9f5de9", []string{libsvm + "a9a.t"}, ""},
+		"1f448a153f0320399a7e40836eb207655b0bde0f21fc941cc472193daa9f5de9", []string{ntu + "a9a.t"}, ""},
 	{"breast-cancer", "breast-cancer-wdbc/wdbc.data", 124_103,
 		"d606af411f3e5be8a317a5a8b652b425aaf0ff38ca683d5327ffff94c3695f4a",
 		[]string{uci + "breast-cancer-wisconsin/wdbc.data"}, ""},

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/csv"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -20,7 +21,7 @@ type Format struct {
 	Target  string   // the column to predict
 	// Scaled are the columns with public bounds, in the order of their names.
 	Scaled []Bounded
-	read   func(path string, labelled bool) (*Records, error)
+	read   func(path string, features []string, labelled bool) (*Records, error)
 }
 
 // Bounded is a column whose values are clamped to [Low, High] and scaled to [0, 1].
@@ -59,11 +60,13 @@ func FormatOf(name string, decode func(params any) error) (*Format, error) {
 	return nil, nil
 }
 
-// Read reads the file at path. labelled says that the label or target is read too;
-// without it that column may be absent and is not looked at. Columns that the run drops
-// may be absent. Errors are *config.Error and hold no cell.
-func (f *Format) Read(path string, labelled bool) (*Records, error) {
-	r, err := f.read(path, labelled)
+// Read reads the file at path. features are the names of its columns in the order of the
+// model's features, whatever theirs in the file, in which others are not looked at; nil:
+// the file has the columns of the run's, in their order. labelled says that the label or
+// target is read too; without it that column may be absent and is not looked at. Columns
+// that the run drops may be absent. Errors are *config.Error and hold no cell.
+func (f *Format) Read(path string, features []string, labelled bool) (*Records, error) {
+	r, err := f.read(path, features, labelled)
 	var e *config.Error
 	if errors.As(err, &e) {
 		c := *e
@@ -92,13 +95,13 @@ func csvFormat(decode func(any) error) (*Format, error) {
 	return f, nil
 }
 
-// records reads a file of the same columns as the run's.
-func (p CSVParams) records(path string, labelled bool) (*Records, error) {
+// records reads a file with the columns of the run's.
+func (p CSVParams) records(path string, names []string, labelled bool) (*Records, error) {
 	b, err := userBytes(path)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.narrow(path, b, labelled); err != nil {
+	if err := p.narrow(path, b, names, labelled); err != nil {
 		return nil, err
 	}
 	t, err := ReadCSV(bytes.NewReader(b), path, p.options())
@@ -119,6 +122,11 @@ func (p CSVParams) records(path string, labelled bool) (*Records, error) {
 	if err != nil {
 		return nil, err
 	}
+	if names != nil {
+		slices.SortFunc(features, func(f, g feature) int {
+			return slices.Index(names, f.name) - slices.Index(names, g.name)
+		})
+	}
 	if r.X, err = t.encode(features, keep, true); err != nil {
 		return nil, err
 	}
@@ -132,8 +140,8 @@ func (p CSVParams) records(path string, labelled bool) (*Records, error) {
 }
 
 // narrow changes p to what the file with bytes b has of it: columns that are not read are
-// dropped where they are there.
-func (p *CSVParams) narrow(path string, b []byte, labelled bool) error {
+// dropped where they are there, and where names of features are given, all others.
+func (p *CSVParams) narrow(path string, b []byte, names []string, labelled bool) error {
 	o := p.options()
 	r := csv.NewReader(bytes.NewReader(b))
 	r.Comma = o.Delimiter
@@ -153,8 +161,29 @@ func (p *CSVParams) narrow(path string, b []byte, labelled bool) error {
 		unread = append(unread, p.Label, p.Target)
 		p.Label, p.Target = "", ""
 	}
+	if names != nil {
+		return p.narrowTo(names, t)
+	}
 	p.Drop = slices.DeleteFunc(unread, func(ref string) bool {
 		return ref == "" || p.Header && findColumn(t.Columns, ref) < 0
 	})
+	return nil
+}
+
+// narrowTo drops all columns but the features and what else is read.
+func (p *CSVParams) narrowTo(names []string, t *Table) error {
+	for _, name := range names {
+		if !slices.ContainsFunc(t.Columns, func(c Column) bool { return c.Name == name }) {
+			return &config.Error{File: t.File, Line: 1, Key: "header",
+				Found:   fmt.Sprintf("no column %q", name),
+				Allowed: "the features " + strings.Join(names, ", ")}
+		}
+	}
+	p.Drop = nil
+	for _, c := range t.Columns {
+		if !slices.Contains(names, c.Name) && c.Name != p.Label+p.Target {
+			p.Drop = append(p.Drop, c.Name)
+		}
+	}
 	return nil
 }

@@ -2,6 +2,7 @@ package data_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -36,7 +37,7 @@ func TestFormatReads(t *testing.T) {
 		"age,weight\n50,3\nNA,1\n120,4\n":                           false,
 		"ill,age,weight\nSECRET,50,3\n,NA,1\nno,120,4\n":            false,
 	} {
-		r, err := f.Read(write(t, "new.csv", text), labelled)
+		r, err := f.Read(write(t, "new.csv", text), nil, labelled)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +53,7 @@ func TestFormatReads(t *testing.T) {
 		p.Header, p.Drop, p.Label, p.Classes, p.Target = false, nil, "", nil, "2"
 		p.Bounds = map[string][]float64{"1": {0, 100}}
 	})
-	r, err := other.Read(write(t, "new.csv", "50,7,3\n"), false)
+	r, err := other.Read(write(t, "new.csv", "50,7,3\n"), nil, false)
 	if err != nil || !slices.Equal(r.X.Data, []float32{.5, 3}) || r.Targets != nil {
 		t.Errorf("%v, %v", r, err)
 	}
@@ -67,7 +68,7 @@ func TestFormatRefuses(t *testing.T) {
 		"":                             "no rows",
 		"age,weight\n1\n":              "number of fields",
 	} {
-		_, err := f.Read(write(t, "new.csv", text), strings.Contains(text, "ill"))
+		_, err := f.Read(write(t, "new.csv", text), nil, strings.Contains(text, "ill"))
 		var e *config.Error
 		if !errors.As(err, &e) || !strings.Contains(err.Error(), want) ||
 			strings.Contains(err.Error(), "SECRET") {
@@ -76,5 +77,76 @@ func TestFormatRefuses(t *testing.T) {
 	}
 	if f, err := data.FormatOf("glyphs", nil); f != nil || err != nil {
 		t.Error(f, err)
+	}
+}
+
+// Where the names of features are given a file is read by them, whatever the order of its
+// columns and what else it has.
+func TestFormatReadsByName(t *testing.T) {
+	f := csvOf(t, nil)
+	names := []string{"age", "weight"}
+	want := []float32{.5, 3, 1, 4}
+	for text, labelled := range map[string]bool{
+		"name,age,ill,weight\na,50,yes,3\nc,120,no,4\n":          true,
+		"weight,ill,age\n3,yes,50\n4,no,120\n":                   true,
+		"weight,age\n3,50\n4,120\n":                              false,
+		"town,weight,ill,age\nx,3,?,50\ny,4,SECRET,120\n":        false,
+		"weight,name,town,age,ill\n3,a,x,50,yes\n4,b,y,120,no\n": true,
+	} {
+		r, err := f.Read(write(t, "new.csv", text), names, labelled)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(r.X.Data, want) || labelled != slices.Equal(r.Labels, []int32{1, 0}) {
+			t.Errorf("%q: %v, labels %v", text, r.X.Data, r.Labels)
+		}
+	}
+	for text, want := range map[string]string{
+		"age,length\n1,2\n":         `new.csv:1: header: found no column "weight", allowed: the features`,
+		"age,weight\n1,SECRET\n":    `new.csv:2: column weight`,
+		"age,weight\n1,2\n":         `column: found "ill"`,
+		"age,weight,ill\n1,2,MAY\n": `new.csv:2: column ill`,
+	} {
+		_, err := f.Read(write(t, "new.csv", text), names, strings.Contains(text+want, "ill"))
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "SECRET") {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+}
+
+// A file is read by its names where it has some and the run asks for columns by them.
+func TestColumnsAreNamed(t *testing.T) {
+	train := write(t, "train.csv", "age,weight,ill\n50,3,yes\n20,4,no\n30,5,no\n40,6,yes\n")
+	load := func(label, more string) (*data.Split, error) {
+		return data.Load("csv", "", 1, params(fmt.Sprintf(
+			"path = %q\nlabel = %q\nlabel_values = [\"no\", \"yes\"]\n%s", train, label, more)))
+	}
+	for _, c := range []struct {
+		label, more string
+		want        []string
+	}{
+		{"ill", "", []string{"age", "weight"}},
+		{"ill", "drop = [\"age\"]", []string{"weight"}},
+		{"ill", "bounds = {weight = [0, 9]}", []string{"age", "weight"}},
+		{"3", "", nil},
+		{"ill", "bounds = {2 = [0, 9]}", nil},
+	} {
+		s, err := load(c.label, c.more)
+		if err != nil || !slices.Equal(s.Train.Columns, c.want) || !slices.Equal(s.Test.Columns, c.want) {
+			t.Errorf("%+v: %q, %v", c, s.Train.Columns, err)
+		}
+	}
+	for head, ok := range map[string]bool{"age,weight,ill": true, "ill,age,weight": true,
+		"weight,age,ill": false, "age,length,ill": false} {
+		cells := map[string]string{"age": "1", "weight": "2", "length": "2", "ill": "no"}
+		var row []string
+		for name := range strings.SplitSeq(head, ",") {
+			row = append(row, cells[name])
+		}
+		test := write(t, "test.csv", head+"\n"+strings.Join(row, ",")+"\n")
+		_, err := load("ill", fmt.Sprintf("test_path = %q", test))
+		if ok != (err == nil) || !ok && !strings.Contains(err.Error(), "test.csv:1: header: found the fe") {
+			t.Errorf("test records with %s: %v", head, err)
+		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"sotto/config"
+	"sotto/data/libsvm"
 	"sotto/data/schema"
 )
 
@@ -147,7 +148,7 @@ func adult(decode func(any) error, src Source) (*Split, error) {
 		if err != nil {
 			return nil, err
 		}
-		x, y, err := ReadLibSVM(r, at, adultFeatures)
+		x, y, err := libsvm.Read(r, at, adultFeatures)
 		if err != nil {
 			return nil, err
 		}

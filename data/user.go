@@ -9,9 +9,11 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"sotto/config"
+	"sotto/data/libsvm"
 )
 
 // CSVParams are the parameters of "csv", a delimited text file of the user's.
@@ -145,6 +147,10 @@ func csvFile(decode func(any) error, src Source) (*Split, error) {
 			Allowed: fmt.Sprintf("%d as in %s", train.X.Cols, p.Path),
 		}
 	}
+	if want := strings.Join(train.Columns, ", "); want != strings.Join(test.Columns, ", ") {
+		return nil, &config.Error{File: p.TestPath, Line: 1, Key: "header",
+			Found: "the features " + strings.Join(test.Columns, ", "), Allowed: want + ", as in " + p.Path}
+	}
 	split := &Split{Train: train.head(p.Limit), Test: test.head(p.TestLimit)}
 	return split.seal(p.unplaced(), src.Seed, sums), nil
 }
@@ -199,6 +205,7 @@ func (p *CSVParams) load(path string, sums *[]string) (*Dataset, error) {
 	d := flat("csv", x)
 	d.RowNorm = longest(features, true)
 	d.Dropped = len(t.Lines) - len(keep)
+	d.Columns = p.named(t, features)
 	if p.Label != "" {
 		d.Classes, d.ClassNames = len(p.Classes), p.Classes
 		d.Labels, err = labelsFrom(t, p.Label, p.Classes, keep)
@@ -214,6 +221,23 @@ func (p *CSVParams) load(path string, sums *[]string) (*Dataset, error) {
 	}
 	d.Variables = append(variablesOf(features, true), d.outcome(p.Label, p.Target))
 	return d, err
+}
+
+// named are the names of features, by which other files' columns are found; nil where
+// columns have no names, or one was asked for by its number.
+func (p *CSVParams) named(t *Table, features []feature) (names []string) {
+	if !p.Header {
+		return nil
+	}
+	for _, ref := range append(slices.Collect(maps.Keys(p.Bounds)), p.Label+p.Target) {
+		if !slices.ContainsFunc(t.Columns, func(c Column) bool { return c.Name == ref }) {
+			return nil
+		}
+	}
+	for _, f := range features {
+		names = append(names, f.name)
+	}
+	return names
 }
 
 // features lists every column but label, target, group and that of persons. Without
@@ -303,7 +327,7 @@ type LibSVMParams struct {
 	TestLimit  int       `toml:"test_limit"`
 }
 
-// libsvmFile loads the user's file; see ReadLibSVM for its faults.
+// libsvmFile loads the user's file; see libsvm.Read for its faults.
 func libsvmFile(decode func(any) error, src Source) (*Split, error) {
 	p := LibSVMParams{TestFraction: .25, Classes: []float64{-1, 1}}
 	if err := decode(&p); err != nil {
@@ -355,7 +379,7 @@ func (p *LibSVMParams) load(path string, sums *[]string) (*Dataset, error) {
 		return nil, err
 	}
 	*sums = append(*sums, hexSum(b))
-	x, y, err := ReadLibSVM(bytes.NewReader(b), path, p.Dim)
+	x, y, err := libsvm.Read(bytes.NewReader(b), path, p.Dim)
 	if err != nil {
 		return nil, err
 	}

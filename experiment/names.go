@@ -9,13 +9,17 @@ import (
 	"sotto/experiment/rundir"
 )
 
-// NamesOf are those that the data set has for classes and, where agents hold the records
-// of their owners, for agents. Names that say nothing but the number are none.
+// NamesOf are those that the data set has for classes and features and, where agents hold
+// the records of their owners, for agents. Names that say nothing but the number are
+// none.
 func NamesOf(e *Experiment) rundir.Names {
 	var n rundir.Names
 	d := e.Task.Split.Train
 	if e.Task.Classifies() && speak(d.ClassNames, "") {
 		n.Classes = slices.Clone(d.ClassNames)
+	}
+	if len(d.Columns) == d.X.Cols {
+		n.Features = slices.Clone(d.Columns)
 	}
 	agents := e.File.Topology.Agents
 	if e.File.Data.Partition != "natural" || !speak(d.GroupNames, "agent ") ||

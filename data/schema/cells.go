@@ -1,9 +1,9 @@
 package schema
 
 import (
-	"math"
-	"strconv"
 	"strings"
+
+	"sotto/internal/decimal"
 )
 
 // number is the cell's, or the one that stands for a missing cell.
@@ -34,7 +34,7 @@ func (c *Column) scaled(v float64, n *ColumnCounts) float32 {
 	return float32(t)
 }
 
-func decimal(how Reading) string {
+func pointed(how Reading) string {
 	if how.DecimalComma {
 		return "a finite number with a decimal comma and no point"
 	}
@@ -49,9 +49,5 @@ func number(s string, decimalComma bool) (float64, bool) {
 		}
 		s = strings.Replace(s, ",", ".", 1)
 	}
-	if strings.ContainsAny(s, "xXpP_nNiI") { // hexadecimal, nan, inf
-		return 0, false
-	}
-	v, err := strconv.ParseFloat(s, 64)
-	return v, err == nil && math.Abs(v) <= math.MaxFloat32
+	return decimal.Parse(s)
 }

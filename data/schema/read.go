@@ -350,7 +350,7 @@ func (r *reader) feature(row *rowState, i int, cell string) {
 		if v, ok := c.number(cell, absent, r.how.DecimalComma); ok {
 			x[0] = c.scaled(v, &row.counts[i])
 		} else {
-			r.refuse(row, i, c.Name, "a cell that is no number", decimal(r.how))
+			r.refuse(row, i, c.Name, "a cell that is no number", pointed(r.how))
 		}
 		return
 	}
@@ -387,7 +387,7 @@ func (r *reader) aim(row *rowState, cell string) (label int, target float32) {
 	}
 	v, ok := number(cell, r.how.DecimalComma)
 	if !ok {
-		r.refuse(row, i, c.Name, "a cell that is no number", decimal(r.how))
+		r.refuse(row, i, c.Name, "a cell that is no number", pointed(r.how))
 		return 0, 0
 	}
 	return 0, c.scaled(v, &row.counts[i])

@@ -31,6 +31,15 @@ func introduce(p *process) error {
 			return err
 		}
 	}
+	if columns := p.e.Task.Split.Train.Columns; columns != nil {
+		b, err := rundir.Indent(rundir.Names{Features: columns})
+		if err == nil {
+			err = p.write(rundir.NamesFile, b)
+		}
+		if err != nil {
+			return err
+		}
+	}
 	facts, err := about(p)
 	if err != nil {
 		return err

@@ -195,11 +195,11 @@ func (a *archive) putState(dir string) error {
 // state.
 var stateExtras = []string{StatementFile, ModelFile, roundsFile, wakesFile, resultFile, headsFile,
 	checkpoint.RestoredFile, rundir.ConfigFile, rundir.NodeFile, schema.FileName,
-	rundir.AnswersFile, rundir.ShapesFile, event.File, event.LocalFile}
+	rundir.NamesFile, rundir.AnswersFile, rundir.ShapesFile, event.File, event.LocalFile}
 
 // personalFiles are those of the owner's own model.
 var personalFiles = []string{PersonalDir + "/" + ModelFile, PersonalDir + "/" + rundir.ConfigFile,
-	PersonalDir + "/" + schema.FileName}
+	PersonalDir + "/" + rundir.NamesFile, PersonalDir + "/" + schema.FileName}
 
 func isStateExtra(name string) bool {
 	roster, _ := filepath.Match("roster-*.toml", name)

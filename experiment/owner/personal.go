@@ -46,7 +46,7 @@ func personal(p *process, shared tensor.Vec) (*Personal, error) {
 	if err := p.write(filepath.Join(PersonalDir, ModelFile), b); err != nil {
 		return nil, err
 	}
-	for _, name := range []string{rundir.ConfigFile, schema.FileName} {
+	for _, name := range []string{rundir.ConfigFile, rundir.NamesFile, schema.FileName} {
 		b, err := os.ReadFile(filepath.Join(p.State, name))
 		if os.IsNotExist(err) {
 			continue

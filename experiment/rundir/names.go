@@ -12,21 +12,26 @@ import (
 	"sotto/config"
 )
 
-// NamesFile holds the names of a run's agents and classes. A run without names has none.
+// NamesFile holds the names of a run's agents, classes and features. A run without names
+// has none.
 const NamesFile = "names.json"
 
 // Names are what people call agents and classes: those of the owners whose records agents
 // hold, and of the values of the label. Where one is empty, numbers stand for them.
+// Features are the columns of the training file, where new files are read by them.
 type Names struct {
-	Agents  []string `json:"agents,omitempty"`
-	Classes []string `json:"classes,omitempty"`
+	Agents   []string `json:"agents,omitempty"`
+	Classes  []string `json:"classes,omitempty"`
+	Features []string `json:"features,omitempty"`
 }
 
 // mostNamed is the most agents that a line of text lists by name.
 const mostNamed = 12
 
 // None reports whether there are no names at all.
-func (n *Names) None() bool { return len(n.Agents) == 0 && len(n.Classes) == 0 }
+func (n *Names) None() bool {
+	return len(n.Agents) == 0 && len(n.Classes) == 0 && len(n.Features) == 0
+}
 
 // Agent is what agent i is called.
 func (n *Names) Agent(i int) string { return nameOf(n.Agents, i) }
@@ -80,7 +85,8 @@ func ReadNames(dir string) (Names, error) {
 		return n, err
 	}
 	if err := json.Unmarshal(b, &n); err != nil {
-		return n, &config.Error{File: path, Found: err.Error(), Allowed: "names of agents and classes"}
+		return n, &config.Error{File: path, Found: err.Error(),
+			Allowed: "names of agents, classes and features"}
 	}
 	return n, nil
 }

@@ -124,6 +124,9 @@ func (m *card) columns() {
 	if m.schema == nil {
 		fmt.Fprintf(m, "%d features of data set %s, without a schema.\n", m.shape.Features(),
 			text(m.file.Data.Dataset))
+		if names := m.names.Features; names != nil {
+			fmt.Fprintf(m, "\nColumns, by name, in any order: %s.\n", texts(names))
+		}
 		if m.format != nil && len(m.format.Scaled) > 0 {
 			m.WriteString("\n| column | clipped to |\n|---|---|\n")
 			for _, s := range m.format.Scaled {

@@ -22,8 +22,9 @@ type Records struct {
 }
 
 // Read reads new records from the file at path: by the schema, whatever the order of its
-// columns, where the model has one; of data set csv by position, as the run file says,
-// and how must be zero then. The target may be absent. Cells that are missing become what
+// columns, where the model has one; of data set csv by the names of the training file's
+// columns, or by position where that had none, as the run file says, and how must be zero
+// then. The target may be absent. Cells that are missing become what
 // the schema says. A row that it refuses is a *config.Error with line and column that
 // holds no cell.
 func (m *Model) Read(path string, how schema.Reading) (*Records, error) {
@@ -48,7 +49,7 @@ func (m *Model) read(path string, how schema.Reading, labelled bool) (*Records, 
 		return nil, config.Bad("delimiter, encoding, decimal_comma", "a value",
 			"none: a model without a schema reads files as its run file says")
 	}
-	of, err := m.format.Read(path, labelled)
+	of, err := m.format.Read(path, m.names.Features, labelled)
 	if err != nil {
 		return nil, err
 	}

@@ -92,6 +92,10 @@ func Load(dir, agent string) (*Model, error) {
 	if m.names, err = rundir.ReadNames(dir); err != nil {
 		return nil, err
 	}
+	if n := len(m.names.Features); n > 0 && n != m.shape.Features() {
+		return nil, &config.Error{File: filepath.Join(dir, rundir.NamesFile), Key: "features",
+			Found: config.Count(n, "name"), Allowed: fmt.Sprintf("%d, as the model has", m.shape.Features())}
+	}
 	if err := unaltered(dir); err != nil {
 		return nil, err
 	}
@@ -182,11 +186,14 @@ func (m *Model) Classes() []string {
 	return names
 }
 
-// Features are the names of the elements of a record in order; without a schema "1", "2"
-// and so on.
+// Features are the names of the elements of a record in order; where the data set has
+// none, "1", "2" and so on.
 func (m *Model) Features() []string {
-	if m.schema != nil {
+	switch {
+	case m.schema != nil:
 		return m.schema.Features()
+	case m.names.Features != nil:
+		return slices.Clone(m.names.Features)
 	}
 	names := make([]string, m.shape.Features())
 	for k := range names {

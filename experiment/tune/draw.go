@@ -3,6 +3,7 @@ package tune
 import (
 	"errors"
 	"fmt"
+	"sync"
 
 	"sotto/config"
 	"sotto/experiment"
@@ -21,11 +22,11 @@ func (t *Search) candidate(n uint64) []string {
 // without them, as private selection needs it.
 func (t *Search) runnable(n uint64, can func(values []string) error) ([]string, error) {
 	r := t.draws.stream("candidate", n)
-	return t.again(func() []string { return t.space.candidate(r) }, can)
+	return t.space.again(func() []string { return t.space.candidate(r) }, can)
 }
 
 // again draws until can finds nothing wrong. An error that is of no setting ends it.
-func (t *Search) again(draw func() []string, can func(values []string) error) ([]string, error) {
+func (s dimensions) again(draw func() []string, can func(values []string) error) ([]string, error) {
 	var first, last error
 	of := ""
 	for range mostDraws {
@@ -38,7 +39,7 @@ func (t *Search) again(draw func() []string, can func(values []string) error) ([
 			return nil, err
 		}
 		if last = err; first == nil {
-			first, of = err, t.space.describe(values)
+			first, of = err, s.describe(values)
 		}
 	}
 	if first.Error() == last.Error() {
@@ -56,29 +57,32 @@ func (t *Search) decodes(values []string) error {
 // draw is the runnable candidate of a trial, and its run.
 func (w *searching) draw(n int) (values []string, e *experiment.Experiment, err error) {
 	values, err = w.t.runnable(uint64(n), func(values []string) (err error) {
-		if e, err = w.build(n, values); err != nil {
-			w.refused(n, values, err)
-		}
+		e, err = w.build(n, values)
 		return err
 	})
 	return values, e, err
 }
 
-// refused remembers the first trial some values of which were drawn again.
-func (w *searching) refused(n int, values []string, err error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.bad.trial == 0 || n < w.bad.trial {
-		w.bad.trial, w.bad.text = n, fmt.Sprintf("%s: %v", w.t.space.describe(values), err)
+// redrawn remembers the first trial some values of which were drawn again.
+type redrawn struct {
+	mu    sync.Mutex
+	trial int // 0: none
+	text  string
+}
+
+func (r *redrawn) add(trial int, values string, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.trial == 0 || trial < r.trial {
+		r.trial, r.text = trial, values+": "+err.Error()
 	}
 }
 
-// redrawn says that values were drawn again; "" where none were, and of a charged search,
-// whose draws are secret.
-func (w *searching) redrawn() string {
-	if w.bad.trial == 0 || w.hushed() {
+// note is for the result; "" where nothing was drawn again.
+func (r *redrawn) note() string {
+	if r.trial == 0 {
 		return ""
 	}
-	return fmt.Sprintf("values that cannot be run were drawn again, the first for trial %d: %s", w.bad.trial,
-		w.bad.text)
+	return fmt.Sprintf("values that cannot be run were drawn again, the first for trial %d: %s", r.trial,
+		r.text)
 }

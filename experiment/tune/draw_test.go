@@ -23,8 +23,8 @@ func batches(t *testing.T, method, values string) *Search {
 	return s
 }
 
-// Values that cannot be run are no trials: others are drawn in their place, and the result
-// says so. The same search ends with the same trials.
+// Values that cannot be run are no trials: others are drawn in their place, and the
+// result says so. The same search ends with the same trials.
 func TestValuesThatCannotBeRun(t *testing.T) {
 	for _, method := range []string{"trials = 6", "method = \"pbt\"\npopulation = 6\ninterval = 1"} {
 		s := batches(t, method, "[10, 5000]")

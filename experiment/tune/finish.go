@@ -36,7 +36,7 @@ func (w *searching) finish(best *Trial) (*Result, error) {
 		}
 	}
 	res.Notes = t.notes(found)
-	if again := w.redrawn(); again != "" {
+	if again := w.again.note(); again != "" && !w.hushed() { // draws of a charged search are secret
 		res.Notes = append(res.Notes, again)
 	}
 	if best != nil {

@@ -80,22 +80,18 @@ func (w *searching) population(ctx context.Context) (*Trial, error) {
 			best := &bestFirst(rows)[0]
 			return best, w.keepModel(best)
 		}
-		if members, err = t.evolve(g, rows, w.can); err != nil {
+		members, err = t.evolve(g, rows, func(n int, values []string) error {
+			_, err := w.build(n, values)
+			return err
+		})
+		if err != nil {
 			return nil, err
 		}
 	}
 }
 
-// can says what is wrong with values of a member.
-func (w *searching) can(n int, values []string) error {
-	_, err := w.build(n, values)
-	if err != nil {
-		w.refused(n, values, err)
-	}
-	return err
-}
-
-// evolve decides what every member does after generation g.
+// evolve decides what every member does after generation g, with values with which can
+// finds nothing wrong.
 func (t *Search) evolve(g int, rows []Trial, can func(n int, values []string) error) ([]member, error) {
 	order := bestFirst(rows)
 	quantile := int(math.Ceil(t.p.Quantile * float64(len(rows))))
@@ -108,7 +104,7 @@ func (t *Search) evolve(g int, rows []Trial, can func(n int, values []string) er
 		if place >= len(order)-quantile {
 			r := rng.Public(t.p.Seed, "population", uint64(g), uint64(row.Trial))
 			donor := order[r.Below(uint64(quantile))]
-			values, err := t.again(
+			values, err := t.space.again(
 				func() []string { return t.space.explore(donor.Values, t.p.Resample, r) },
 				func(values []string) error { return can(row.Trial, values) })
 			if err != nil {

@@ -98,7 +98,8 @@ func TestPopulationRules(t *testing.T) {
 			scores = append(scores, float64(i))
 		}
 		moved := 0
-		for i, m := range evolved(t, populationOf(tc.quantile, 0, "k=uniform:0.1:1000"), 3, rowsWith(scores...)) {
+		pop := populationOf(tc.quantile, 0, "k=uniform:0.1:1000")
+		for i, m := range evolved(t, pop, 3, rowsWith(scores...)) {
 			if m.from != i+1 {
 				moved++
 			}

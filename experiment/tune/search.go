@@ -84,12 +84,9 @@ type searching struct {
 	table *rowfile.Table[Trial]
 	cache *data.Cache
 
-	mu   sync.Mutex
-	done int
-	bad  struct { // the first values that were drawn again
-		trial int
-		text  string
-	}
+	mu    sync.Mutex
+	done  int
+	again redrawn
 }
 
 // Run searches. Finished trials are rows of trials.csv in the search's directory, written
@@ -159,12 +156,15 @@ func (w *searching) search(ctx context.Context) (*Result, error) {
 	return w.finish(best)
 }
 
-func (w *searching) build(n int, values []string) (*experiment.Experiment, error) {
+func (w *searching) build(n int, values []string) (e *experiment.Experiment, err error) {
 	f, err := w.t.trial(uint64(n), values)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		e, err = f.BuildWith(w.opt.DataDir, w.cache)
 	}
-	return f.BuildWith(w.opt.DataDir, w.cache)
+	if err != nil {
+		w.again.add(n, w.t.space.describe(values), err)
+	}
+	return e, err
 }
 
 // check refuses a search whose metric the model does not have, or whose candidates

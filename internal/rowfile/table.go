@@ -28,8 +28,8 @@ type Table[R any] struct {
 }
 
 // Open reads what earlier processes have finished, drops half a last line, and opens the
-// file for more. A table with an order is written in it. One process at a time may have it
-// open: for others it is *flock.Busy.
+// file for more. A table with an order is written in it. One process at a time may have
+// it open: for others it is *flock.Busy.
 func Open[R any](path string, c Codec[R]) (*Table[R], error) {
 	t := &Table[R]{path: path, codec: c, at: map[string]int{}}
 	var err error

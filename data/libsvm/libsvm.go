@@ -1,4 +1,5 @@
-package data
+// Package libsvm reads the sparse text format of LIBSVM.
+package libsvm
 
 import (
 	"bufio"
@@ -9,16 +10,20 @@ import (
 	"strings"
 
 	"sotto/config"
+	"sotto/internal/decimal"
 	"sotto/tensor"
 )
 
-// ReadLibSVM reads the sparse text format of LIBSVM (Chang, Lin 2011) into dense rows: on
+// maxCells bounds what a file may make of itself.
+const maxCells = 1 << 28
+
+// Read reads the sparse text format of LIBSVM (Chang, Lin 2011) into dense rows: on
 // each line a numeric label, then index:value pairs with indices from 1, ascending.
 // Everything after '#' is a comment. dim is the number of columns; 0 takes the largest
 // index, which differs between parts of one data set, so give it for a test file. Errors
 // are *config.Error with the line: a label or value that is no finite number, an index
 // out of order or range, no rows, more than 2^28 cells.
-func ReadLibSVM(r io.Reader, name string, dim int) (tensor.Mat, []float64, error) {
+func Read(r io.Reader, name string, dim int) (tensor.Mat, []float64, error) {
 	if dim < 0 || dim > maxCells {
 		return tensor.Mat{}, nil, config.Bad("dim", dim, fmt.Sprintf("0 to %d", maxCells))
 	}
@@ -44,7 +49,7 @@ func ReadLibSVM(r io.Reader, name string, dim int) (tensor.Mat, []float64, error
 			Allowed: "shorter lines",
 		}
 	} else if err != nil {
-		return tensor.Mat{}, nil, fmt.Errorf("data: %s: %w", name, err)
+		return tensor.Mat{}, nil, fmt.Errorf("libsvm: %s: %w", name, err)
 	}
 	if dim == 0 {
 		dim = p.largest
@@ -89,7 +94,7 @@ func (p *sparse) end(i int) int {
 }
 
 func (p *sparse) row(fields []string) *config.Error {
-	label, ok := number(fields[0])
+	label, ok := decimal.Parse(fields[0])
 	if !ok {
 		return &config.Error{Key: "label", Found: strconv.Quote(fields[0]),
 			Allowed: "a finite decimal number"}
@@ -111,7 +116,7 @@ func (p *sparse) row(fields []string) *config.Error {
 			return &config.Error{Key: "index", Found: at,
 				Allowed: fmt.Sprintf("%d to %d, ascending within a row", last+1, most)}
 		}
-		v, ok := number(text)
+		v, ok := decimal.Parse(text)
 		if !ok {
 			return &config.Error{Key: "value", Found: strconv.Quote(text), Allowed: "a finite decimal number"}
 		}

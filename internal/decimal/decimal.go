@@ -1,0 +1,21 @@
+// Package decimal reads the numbers of owners' files.
+package decimal
+
+import (
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Parse reads a decimal number that is finite in float32. Hexadecimal digits, infinities,
+// "nan" and underscores are none.
+func Parse(s string) (float64, bool) {
+	if len(s) == 1 && '0' <= s[0] && s[0] <= '9' { // most of what is sparse
+		return float64(s[0] - '0'), true
+	}
+	if strings.ContainsAny(s, "xXpP_nNiI") {
+		return 0, false
+	}
+	v, err := strconv.ParseFloat(s, 64)
+	return v, err == nil && math.Abs(v) <= math.MaxFloat32
+}
