@@ -58,9 +58,8 @@ node.
 Where the model has a schema, columns are found by name, in any order, and missing cells become what the \
 schema says.
 A model of data set csv finds them by the names of the training file's header; where that had none, or the
-run file counts columns, by position. The column to predict may be absent. The result is CSV (JSON with --output json), a line for each row; a row without a \
-prediction
-says why. It is as private as the table.`),
+run file counts columns, by position. The column to predict may be absent. The result is CSV (JSON with \
+--output json), a line for each row; a row without a prediction says why. It is as private as the table.`),
 		Example: "  sotto predict west/state --data patients.csv --out predictions.csv",
 		Args:    cli.Exactly(1, modelArg),
 		RunE: func(cmd *cobra.Command, args []string) error {

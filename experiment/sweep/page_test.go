@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"sotto/experiment/rundir"
+	"sotto/live/event"
 )
 
 // A sweep leaves the page of its runs. Where somebody has removed the runs of finished
@@ -34,5 +35,29 @@ func TestSweepLeavesItsPage(t *testing.T) {
 	}
 	if _, err := os.Stat(page); err == nil {
 		t.Error("a page of runs that are not there")
+	}
+}
+
+// A sweep whose page cannot be made has its rows, and its events say why.
+func TestSweepWithoutItsPage(t *testing.T) {
+	opt := Options{Out: t.TempDir(), Workers: 1}
+	first, err := tiny(t).Run(context.Background(), opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs, err := filepath.Glob(filepath.Join(first.Dir, "runs", "*", rundir.SummaryFile))
+	if err != nil || len(runs) == 0 {
+		t.Fatal(runs, err)
+	}
+	if err := os.WriteFile(runs[0], []byte("{"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	again, err := tiny(t).Run(context.Background(), opt)
+	if err != nil || len(again.Rows) != len(first.Rows) {
+		t.Fatalf("%v", err)
+	}
+	events, err := os.ReadFile(filepath.Join(first.Dir, event.File))
+	if err != nil || !strings.Contains(string(events), "no page of all runs: ") {
+		t.Errorf("nothing says that there is no page: %v", err)
 	}
 }

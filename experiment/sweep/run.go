@@ -19,6 +19,7 @@ import (
 	"sotto/experiment/rundir"
 	"sotto/internal/parallel"
 	"sotto/internal/rowfile"
+	"sotto/live/event"
 )
 
 // Options say how to run a sweep; they change no result.
@@ -151,7 +152,10 @@ func (s *Sweep) Run(ctx context.Context, opt Options) (*Result, error) {
 	}
 	page := ""
 	if err == nil {
-		page, err = w.page()
+		var lost error // the rows are there all the same
+		if page, lost = w.page(); lost != nil {
+			w.opt.Events.Emit(&event.Note{Text: "no page of all runs: " + lost.Error()})
+		}
 	}
 	var bad failures
 	if err := w.ended(page, err); err != nil && !errors.As(err, &bad) {
