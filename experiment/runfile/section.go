@@ -84,10 +84,11 @@ func (s *Section) Decode(params any) error {
 		}
 		b, err := toml.Marshal(map[string]any{key: value})
 		if err != nil {
-			return s.doc.Locate(s.name, config.Bad(key, value, "a TOML value"))
+			return s.doc.Locate(s.name, config.Bad(key, asTOML(value), "a TOML value"))
 		}
 		if err := toml.Unmarshal(b, params); err != nil {
-			return s.doc.Locate(s.name, config.Bad(key, value, kindOf(v.Elem(), key)))
+			bad := &config.Error{Key: key, Found: asTOML(value), Allowed: kindOf(v.Elem(), key)}
+			return s.doc.Locate(s.name, bad)
 		}
 	}
 	if !slices.ContainsFunc(s.decoded, func(p any) bool {
@@ -96,6 +97,16 @@ func (s *Section) Decode(params any) error {
 		s.decoded = append(s.decoded, params)
 	}
 	return nil
+}
+
+// asTOML writes a value as a run file has it: 3.0 is no whole number, nor is "3".
+func asTOML(value any) string {
+	b, err := toml.Marshal(map[string]any{"v": value})
+	text, ok := strings.CutPrefix(strings.TrimSpace(string(b)), "v = ")
+	if err != nil || !ok {
+		return fmt.Sprint(value)
+	}
+	return strings.ReplaceAll(text, "'", `"`)
 }
 
 // Keys are those that the toml tags of a struct name; params points to it.
@@ -126,22 +137,33 @@ func kindOf(v reflect.Value, key string) string {
 				return k
 			}
 		} else if name == key {
-			switch f.Type.Kind() {
-			case reflect.Float64, reflect.Float32:
-				return "a number"
-			case reflect.Int, reflect.Int32, reflect.Int64:
-				return "a whole number"
-			case reflect.Uint, reflect.Uint32, reflect.Uint64:
-				return "a whole number, at least 0"
-			case reflect.String:
-				return "a string"
-			case reflect.Bool:
-				return "true or false"
-			case reflect.Slice:
-				return "a list"
-			}
-			return "a " + f.Type.String()
+			return kindIn(f.Type, 0)
 		}
 	}
 	return ""
+}
+
+// kinds name what a value of a type is, and values of it.
+var kinds = map[reflect.Kind][2]string{
+	reflect.Float32: {"a number", "numbers"},
+	reflect.Float64: {"a number", "numbers"},
+	reflect.Int:     {"a whole number", "whole numbers"},
+	reflect.Int32:   {"a whole number", "whole numbers"},
+	reflect.Int64:   {"a whole number", "whole numbers"},
+	reflect.Uint:    {"a whole number, at least 0", "whole numbers, at least 0"},
+	reflect.Uint32:  {"a whole number, at least 0", "whole numbers, at least 0"},
+	reflect.Uint64:  {"a whole number, at least 0", "whole numbers, at least 0"},
+	reflect.String:  {"a string", "strings"},
+	reflect.Bool:    {"true or false", "true and false"},
+}
+
+// kindIn names a value (0) or values (1) of a type in words.
+func kindIn(t reflect.Type, several int) string {
+	if t.Kind() == reflect.Slice {
+		return [2]string{"a list of ", "lists of "}[several] + kindIn(t.Elem(), 1)
+	}
+	if k, ok := kinds[t.Kind()]; ok {
+		return k[several]
+	}
+	return "a " + t.String()
 }

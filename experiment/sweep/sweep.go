@@ -37,7 +37,8 @@ type Sweep struct {
 	set   []string
 	Axes  []string // names of what Values hold
 	cells []Cell
-	more  asked // what their rows have beside what all have
+	flags map[string]bool // keys that the command line varies
+	more  asked           // what their rows have beside what all have
 }
 
 // New returns a sweep over the given cells, each with one value for every axis. file
@@ -90,7 +91,7 @@ func Parse(file string, b []byte, set, axes []string) (*Sweep, error) {
 	if err != nil {
 		return nil, err
 	}
-	lists := map[string][]string{}
+	lists, flags := map[string][]string{}, map[string]bool{}
 	section, ok := doc.Raw(experiment.SweepSection).(map[string]any)
 	if !ok && doc.Raw(experiment.SweepSection) != nil {
 		return nil, doc.Locate("", config.Bad(experiment.SweepSection, doc.Raw(experiment.SweepSection),
@@ -105,7 +106,8 @@ func Parse(file string, b []byte, set, axes []string) (*Sweep, error) {
 			return nil, &config.Error{File: "--sweep", Found: fmt.Sprintf("%q", a),
 				Allowed: "key=value,value,..."}
 		}
-		lists[runfile.FirstSpelling(key)] = strings.Split(list, ",")
+		key = runfile.FirstSpelling(key)
+		lists[key], flags[key] = strings.Split(list, ","), true
 	}
 	if err := addFolds(file, b, set, lists); err != nil {
 		return nil, err
@@ -118,7 +120,7 @@ func Parse(file string, b []byte, set, axes []string) (*Sweep, error) {
 		return cmp.Or(cmp.Compare(slices.Index(lastAxes, a), slices.Index(lastAxes, b)),
 			strings.Compare(a, b))
 	})
-	s := &Sweep{file: file, base: b, set: set, Axes: keys, cells: []Cell{{}}}
+	s := &Sweep{file: file, base: b, set: set, Axes: keys, cells: []Cell{{}}, flags: flags}
 	for _, k := range keys {
 		if len(s.cells)*len(lists[k]) > maxCells {
 			return nil, doc.Locate(experiment.SweepSection,
@@ -239,7 +241,11 @@ func (s *Sweep) Cell(i int) (*experiment.File, error) {
 		return nil, err
 	}
 	for _, v := range s.cells[i].Set {
-		if err := doc.Set("["+experiment.SweepSection+"]", v); err != nil {
+		from := "[" + experiment.SweepSection + "]"
+		if key, _, _ := strings.Cut(v, "="); s.flags[key] {
+			from = "--sweep"
+		}
+		if err := doc.Set(from, v); err != nil {
 			return nil, err
 		}
 	}

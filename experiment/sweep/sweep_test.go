@@ -420,3 +420,20 @@ func TestSweepDirectory(t *testing.T) {
 		}
 	}
 }
+
+// A value that the command line brought is its fault, not that of the file's section.
+func TestBadValueOfAFlag(t *testing.T) {
+	for want, axes := range map[string][]string{
+		`--sweep: topology.agents: found "x"`: {"topology.agents=x,2"},
+		`[sweep]: seed: found "a"`:            nil,
+	} {
+		text := strings.Replace(tinySweep, "[7, 8]", `["a", "b"]`, 1)
+		if axes != nil {
+			text = tinySweep
+		}
+		_, err := Parse("f.toml", []byte(text), nil, axes)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
