@@ -122,7 +122,7 @@ func tableFiles(decode func(any) error, src Source) (*Split, error) {
 	for i, path := range p.Paths {
 		b, err := tableBytes(path)
 		if err != nil {
-			return nil, err
+			return nil, absent("paths", path, err)
 		}
 		r, err := p.read(path, b, p.reading())
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -122,7 +123,7 @@ func csvFile(decode func(any) error, src Source) (*Split, error) {
 	var sums []string
 	train, err := p.load(p.Path, &sums)
 	if err != nil {
-		return nil, err
+		return nil, absent("path", p.Path, err)
 	}
 	if p.TestPath == "" {
 		split, err := holdOut(train, TableParams{TestFraction: p.TestFraction, Limit: p.Limit,
@@ -137,7 +138,7 @@ func csvFile(decode func(any) error, src Source) (*Split, error) {
 	}
 	test, err := p.load(p.TestPath, &sums)
 	if err != nil {
-		return nil, err
+		return nil, absent("test_path", p.TestPath, err)
 	}
 	if test.X.Cols != train.X.Cols {
 		return nil, &config.Error{
@@ -291,6 +292,18 @@ func (t *Table) targets(column string, keep []int) ([]float32, error) {
 	return y, nil
 }
 
+// absent is err with the key of the path, and where it begins, where no file is there.
+func absent(key, path string, err error) error {
+	if !errors.Is(err, ErrMissing) {
+		return err
+	}
+	from := ""
+	if dir, err := os.Getwd(); err == nil && !filepath.IsAbs(path) {
+		from = ", a path from where the command runs: " + dir
+	}
+	return fmt.Errorf("%w: %s, data.%s%s", ErrMissing, path, key, from)
+}
+
 // tableBytes are those of a user's file in any encoding.
 func tableBytes(path string) ([]byte, error) {
 	b, err := os.ReadFile(path)
@@ -348,7 +361,7 @@ func libsvmFile(decode func(any) error, src Source) (*Split, error) {
 	var sums []string
 	train, err := p.load(p.Path, &sums)
 	if err != nil {
-		return nil, err
+		return nil, absent("path", p.Path, err)
 	}
 	if p.TestPath == "" {
 		split, err := holdOut(train, t, src)
@@ -362,7 +375,7 @@ func libsvmFile(decode func(any) error, src Source) (*Split, error) {
 	}
 	test, err := p.load(p.TestPath, &sums)
 	if err != nil {
-		return nil, err
+		return nil, absent("test_path", p.TestPath, err)
 	}
 	split := &Split{Train: train.head(p.Limit), Test: test.head(p.TestLimit)}
 	return split.seal(p.unplaced(), src.Seed, sums), nil

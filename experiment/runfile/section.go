@@ -101,6 +101,13 @@ func (s *Section) Decode(params any) error {
 
 // asTOML writes a value as a run file has it: 3.0 is no whole number, nor is "3".
 func asTOML(value any) string {
+	if x, ok := value.(float64); ok {
+		text := fmt.Sprint(x)
+		if !strings.ContainsAny(text, ".eIN") {
+			text += ".0"
+		}
+		return text
+	}
 	b, err := toml.Marshal(map[string]any{"v": value})
 	text, ok := strings.CutPrefix(strings.TrimSpace(string(b)), "v = ")
 	if err != nil || !ok {
