@@ -68,9 +68,8 @@ func (e planner) checkDelta(n float64, whom string) error {
 	if !p.understands(overrideDelta) {
 		err := config.Bad("target_delta", p.TargetDelta,
 			fmt.Sprintf("below 1/n = %.3g for the public n = %.0f of the %s, better below 1/(10 n); at 1/n "+
-				"a mechanism may publish one whole record; privacy.i_understand = [\"delta\"] overrides and is "+
-				"recorded",
-				1/n, n, whom))
+				"a mechanism may publish one whole record; privacy.i_understand = [\"delta\"] overrides "+
+				"and is recorded", 1/n, n, whom))
 		return fmt.Errorf("%w: %w", privacy.ErrRefused, e.File.At("privacy", err))
 	}
 	e.Notes.Overrides = append(e.Notes.Overrides,

@@ -147,6 +147,9 @@ func (e planner) fillAgent(i int, n *counter) error {
 		a.Public.SampleRate, a.Public.ExpectedBatchSize = p.SampleRate, p.BatchSize
 	default:
 		a.Public.SampleRate, a.Public.ExpectedBatchSize, err = p.sampling(float64(m), max(1, a.Public.Draws))
+		if bad := new(config.Error); errors.As(err, &bad) && f.Topology.Agents > 1 {
+			bad.Allowed = fmt.Sprintf("for agent %d %s", e.Seats.ID(i), bad.Allowed)
+		}
 	}
 	n.add(m+p.heldOut(&e.Task, i), a)
 	return err

@@ -1,6 +1,7 @@
 package rundir
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -27,8 +28,10 @@ type Dir struct {
 }
 
 // New makes out/name.partial, which nobody else then works in; where that or a finished
-// run of that name exists, name-2 and so on.
+// run of that name exists, name-2 and so on. Without out it is made where the process
+// works.
 func New(out, name string) (*Dir, error) {
+	out = cmp.Or(out, ".")
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return nil, err
 	}
