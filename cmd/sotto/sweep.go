@@ -37,7 +37,8 @@ func newSweep() *cobra.Command {
 		Short: "Run all combinations of a run file's [sweep] lists",
 		Long: cli.Unwrap(`\
 Run all combinations of the lists in a run file's section [sweep], as many at a time \
-as there are processors.
+as there are processors. A list of tables for a section varies several keys at once:
+privacy = [{mechanism = "none"}, {target_epsilon = 1.0}].
 
 Every finished cell is one row of cells.csv in the sweep's directory. A sweep that was stopped goes on with \
 the same

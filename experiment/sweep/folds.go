@@ -18,7 +18,7 @@ var lastAxes = []string{"seed", FoldAxis}
 
 // addFolds adds the axis of all folds where the run file b asks for folds and neither it
 // nor a list says which.
-func addFolds(file string, b []byte, set []string, lists map[string][]string) error {
+func addFolds(file string, b []byte, set []string, lists map[string][]choice) error {
 	if lists[FoldAxis] != nil || lists["evaluate.folds"] != nil || lists["evaluate.repeats"] != nil {
 		return nil
 	}
@@ -43,7 +43,7 @@ func addFolds(file string, b []byte, set []string, lists map[string][]string) er
 	}
 	if p.Fold == nil && p.Folds > 0 {
 		for k := range p.Runs() {
-			lists[FoldAxis] = append(lists[FoldAxis], strconv.Itoa(k))
+			lists[FoldAxis] = append(lists[FoldAxis], plain(FoldAxis, strconv.Itoa(k)))
 		}
 	}
 	return nil

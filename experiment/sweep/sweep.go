@@ -8,13 +8,9 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
-	"math"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
-
-	"github.com/pelletier/go-toml/v2"
 
 	"sotto/config"
 	"sotto/experiment"
@@ -73,8 +69,9 @@ func (s *Sweep) check() error {
 //	topology.graph = ["ring", "complete"]
 //	seed = [1, 2, 3]
 //
-// Cells are all combinations of values, keys in alphabetical order with the seed and the
-// fold last, the last one fastest. A file with [evaluate] folds and no fold is run for
+// A section stands for several of its keys at once, privacy = [{mechanism = "none"},
+// {target_epsilon = 1.0}]. Cells are all combinations of values, keys in alphabetical
+// order with the seed and the fold last, the last one fastest. A file with [evaluate] folds and no fold is run for
 // every fold. set changes keys as for Read; axes are further "key=a,b,c", in
 // place of those of the file with the same key.
 func Read(path string, set, axes []string) (*Sweep, error) {
@@ -91,7 +88,7 @@ func Parse(file string, b []byte, set, axes []string) (*Sweep, error) {
 	if err != nil {
 		return nil, err
 	}
-	lists, flags := map[string][]string{}, map[string]bool{}
+	lists, flags := map[string][]choice{}, map[string]bool{}
 	section, ok := doc.Raw(experiment.SweepSection).(map[string]any)
 	if !ok && doc.Raw(experiment.SweepSection) != nil {
 		return nil, doc.Locate("", config.Bad(experiment.SweepSection, doc.Raw(experiment.SweepSection),
@@ -107,7 +104,10 @@ func Parse(file string, b []byte, set, axes []string) (*Sweep, error) {
 				Allowed: "key=value,value,..."}
 		}
 		key = runfile.FirstSpelling(key)
-		lists[key], flags[key] = strings.Split(list, ","), true
+		lists[key], flags[key] = nil, true
+		for v := range strings.SplitSeq(list, ",") {
+			lists[key] = append(lists[key], plain(key, v))
+		}
 	}
 	if err := addFolds(file, b, set, lists); err != nil {
 		return nil, err
@@ -120,6 +120,9 @@ func Parse(file string, b []byte, set, axes []string) (*Sweep, error) {
 		return cmp.Or(cmp.Compare(slices.Index(lastAxes, a), slices.Index(lastAxes, b)),
 			strings.Compare(a, b))
 	})
+	if k := overlap(keys, lists); k != "" {
+		return nil, doc.Locate(experiment.SweepSection, config.Bad(k, "two lists", "each key in one list"))
+	}
 	s := &Sweep{file: file, base: b, set: set, Axes: keys, cells: []Cell{{}}, flags: flags}
 	for _, k := range keys {
 		if len(s.cells)*len(lists[k]) > maxCells {
@@ -130,89 +133,9 @@ func Parse(file string, b []byte, set, axes []string) (*Sweep, error) {
 		if v := twice(lists[k]); v != "" {
 			return nil, doc.Locate(experiment.SweepSection, config.Bad(k, v+" twice", "each value once"))
 		}
-		s.cells = product(s.cells, k, lists[k])
+		s.cells = product(s.cells, lists[k])
 	}
 	return s, s.check()
-}
-
-// bare is a string without the quotes of TOML.
-func bare(v string) string { return strings.Trim(v, `"'`) }
-
-// twice is a value that a list has a second time, or "".
-func twice(list []string) string {
-	had := map[string]bool{}
-	for _, v := range list {
-		n := number(bare(v))
-		if had[n] {
-			return v
-		}
-		had[n] = true
-	}
-	return ""
-}
-
-// number writes a number in one way, so that equal ones are equal text; other values stay
-// as they are. Whole numbers, as seeds, keep all their digits.
-func number(v string) string {
-	if n, err := strconv.ParseInt(v, 10, 64); err == nil {
-		return strconv.FormatInt(n, 10)
-	}
-	x, err := strconv.ParseFloat(v, 64)
-	switch {
-	case err != nil:
-		return v
-	case x == math.Trunc(x) && math.Abs(x) < 1<<53:
-		return strconv.FormatInt(int64(x), 10)
-	}
-	return strconv.FormatFloat(x, 'g', -1, 64)
-}
-
-// same compares two values as numbers where both are, and else as text.
-func same(v, w string) bool { return number(v) == number(w) }
-
-// product gives every cell every value of a key, the values fastest.
-func product(cells []Cell, key string, values []string) []Cell {
-	var out []Cell
-	for _, c := range cells {
-		for _, v := range values {
-			out = append(out, Cell{
-				Values: append(slices.Clone(c.Values), bare(v)),
-				Set:    append(slices.Clone(c.Set), key+"="+v),
-			})
-		}
-	}
-	return out
-}
-
-// flatten collects the lists of a [sweep] section, in which "a.b = [...]" is a table a
-// with a key b.
-func flatten(lists map[string][]string, prefix string, m map[string]any) error {
-	for _, key := range slices.Sorted(maps.Keys(m)) {
-		full := runfile.FirstSpelling(runfile.Dotted(prefix, key))
-		switch v := m[key].(type) {
-		case map[string]any:
-			if err := flatten(lists, full, v); err != nil {
-				return err
-			}
-		case []any:
-			if len(v) == 0 {
-				return config.Bad(full, "an empty list", "one value or more")
-			}
-			if lists[full] != nil {
-				return config.Bad(full, "two lists", "one list, under one spelling of the key")
-			}
-			for _, x := range v {
-				b, err := toml.Marshal(map[string]any{"v": x})
-				if err != nil {
-					return config.Bad(full, x, "a TOML value")
-				}
-				lists[full] = append(lists[full], strings.TrimSpace(strings.TrimPrefix(string(b), "v = ")))
-			}
-		default:
-			return config.Bad(full, v, "a list of values")
-		}
-	}
-	return nil
 }
 
 // Cells returns the number of cells.
