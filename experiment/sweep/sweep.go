@@ -71,9 +71,9 @@ func (s *Sweep) check() error {
 //
 // A section stands for several of its keys at once, privacy = [{mechanism = "none"},
 // {target_epsilon = 1.0}]. Cells are all combinations of values, keys in alphabetical
-// order with the seed and the fold last, the last one fastest. A file with [evaluate] folds and no fold is run for
-// every fold. set changes keys as for Read; axes are further "key=a,b,c", in
-// place of those of the file with the same key.
+// order with the seed and the fold last, the last one fastest. A file with [evaluate]
+// folds and no fold is run for every fold. set changes keys as for Read; axes are further
+// "key=a,b,c", in place of those of the file with the same key.
 func Read(path string, set, axes []string) (*Sweep, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
