@@ -3,7 +3,6 @@ package data
 import (
 	"bytes"
 	"cmp"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -101,7 +100,10 @@ func (p CSVParams) records(path string, names []string, labelled bool) (*Records
 	if err != nil {
 		return nil, err
 	}
-	if err := p.narrow(path, b, names, labelled); err != nil {
+	if names != nil {
+		p.Columns = names
+	}
+	if err := p.narrow(path, b, labelled); err != nil {
 		return nil, err
 	}
 	t, err := ReadCSV(bytes.NewReader(b), path, p.options())
@@ -122,11 +124,6 @@ func (p CSVParams) records(path string, names []string, labelled bool) (*Records
 	if err != nil {
 		return nil, err
 	}
-	if names != nil {
-		slices.SortFunc(features, func(f, g feature) int {
-			return slices.Index(names, f.name) - slices.Index(names, g.name)
-		})
-	}
 	if r.X, err = t.encode(features, keep, true); err != nil {
 		return nil, err
 	}
@@ -140,29 +137,19 @@ func (p CSVParams) records(path string, names []string, labelled bool) (*Records
 }
 
 // narrow changes p to what the file with bytes b has of it: columns that are not read are
-// dropped where they are there, and where names of features are given, all others.
-func (p *CSVParams) narrow(path string, b []byte, names []string, labelled bool) error {
-	o := p.options()
-	r := csv.NewReader(bytes.NewReader(b))
-	r.Comma = o.Delimiter
-	first, err := r.Read()
-	switch {
-	case err == io.EOF:
-		return &config.Error{File: path, Line: 1, Found: "no rows", Allowed: "at least one row"}
-	case err != nil:
-		return csvFault(err, path)
-	}
-	t, _, _, err := (&CSVOptions{Header: p.Header}).layout(first, path, 1)
+// dropped where they are there, and where features are asked for by name, all others.
+func (p *CSVParams) narrow(path string, b []byte, labelled bool) error {
+	t, err := p.head(path, b)
 	if err != nil {
 		return err
 	}
-	unread := append(slices.Clone(p.Drop), p.Group)
-	if p.Group = ""; !labelled {
+	unread := append(slices.Clone(p.Drop), p.Group, p.UnitColumn)
+	if p.Group, p.UnitColumn = "", ""; !labelled {
 		unread = append(unread, p.Label, p.Target)
 		p.Label, p.Target = "", ""
 	}
-	if names != nil {
-		return p.narrowTo(names, t)
+	if p.Columns != nil {
+		return p.narrowTo(t)
 	}
 	p.Drop = slices.DeleteFunc(unread, func(ref string) bool {
 		return ref == "" || p.Header && findColumn(t.Columns, ref) < 0
@@ -170,18 +157,33 @@ func (p *CSVParams) narrow(path string, b []byte, names []string, labelled bool)
 	return nil
 }
 
+// head has the columns of the file with bytes b and no rows.
+func (p *CSVParams) head(path string, b []byte) (*Table, error) {
+	o := p.options()
+	first, err := o.reader(bytes.NewReader(b)).Read()
+	switch {
+	case err == io.EOF:
+		return nil, &config.Error{File: path, Line: 1, Found: "no rows", Allowed: "at least one row"}
+	case err != nil:
+		return nil, csvFault(err, path)
+	}
+	t, _, _, err := (&CSVOptions{Header: p.Header}).layout(first, path, 1)
+	return t, err
+}
+
 // narrowTo drops all columns but the features and what else is read.
-func (p *CSVParams) narrowTo(names []string, t *Table) error {
-	for _, name := range names {
+func (p *CSVParams) narrowTo(t *Table) error {
+	for _, name := range p.Columns {
 		if !slices.ContainsFunc(t.Columns, func(c Column) bool { return c.Name == name }) {
 			return &config.Error{File: t.File, Line: 1, Key: "header",
 				Found:   fmt.Sprintf("no column %q", name),
-				Allowed: "the features " + strings.Join(names, ", ")}
+				Allowed: "the features " + strings.Join(p.Columns, ", ")}
 		}
 	}
 	p.Drop = nil
 	for _, c := range t.Columns {
-		if !slices.Contains(names, c.Name) && c.Name != p.Label+p.Target {
+		if !slices.Contains(p.Columns, c.Name) &&
+			!slices.Contains([]string{p.Label, p.Target, p.Group, p.UnitColumn}, c.Name) {
 			p.Drop = append(p.Drop, c.Name)
 		}
 	}

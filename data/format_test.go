@@ -150,3 +150,74 @@ func TestColumnsAreNamed(t *testing.T) {
 		}
 	}
 }
+
+// With data.columns every file is read by the names: what trains, what tests, an owner's
+// own, and what is predicted. Others are not looked at, and digests of parameters without
+// it are what they were.
+func TestColumnsByName(t *testing.T) {
+	const straight = "age,weight,ill\n50,3,yes\n20,4,no\n30,5,no\n40,6,yes\n"
+	const turned = "ward,ill,weight,age\nx,yes,3,50\nx,no,4,20\ny,no,5,30\nSECRET,yes,6,40\n"
+	keys := "label = \"ill\"\nlabel_values = [\"no\", \"yes\"]\ncolumns = [\"weight\", \"age\"]\n" +
+		"bounds = {age = [0, 100]}\n"
+	want := []float32{3, .5, 4, .2, 5, .3, 6, .4}
+	for _, text := range []string{straight, turned} {
+		file := write(t, "records.csv", text)
+		s, err := data.Load("csv", "", 1,
+			params(fmt.Sprintf("path = %q\ntest_path = %q\n%s", file, file, keys)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		own, err := data.LoadOwn("csv", data.OwnFile{Path: file}, data.Source{Seed: 1},
+			params("test_fraction = 0.5\n"+keys))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var used []string
+		for k, c := range own.Columns {
+			if own.Used[k] {
+				used = append(used, c)
+			}
+		}
+		slices.Sort(used)
+		if !slices.Equal(s.Train.X.Data, want) || !slices.Equal(s.Test.X.Data, want) ||
+			!slices.Equal(s.Train.Columns, []string{"weight", "age"}) ||
+			own.Split.Train.X.Cols != 2 || own.Split.Train.X.Data[0] < 3 ||
+			!slices.Equal(used, []string{"age", "ill", "weight"}) {
+			t.Errorf("%q: %v, own %v with %q", text, s.Train.X.Data, own.Split.Train.X.Data, used)
+		}
+	}
+	for more, want := range map[string]string{
+		`columns = []`:                                    "columns: found",
+		`columns = ["age", "age"]`:                        `columns: found "age"`,
+		`columns = ["age", "ill"]`:                        `columns: found "ill"`,
+		"columns = [\"age\"]\nheader = false":             "columns: found",
+		"columns = [\"age\"]\ndrop = [\"weight\"]":        "drop: found",
+		"columns = [\"age\"]\nbounds = {weight = [0, 1]}": `bounds: found "weight"`,
+		`columns = ["age", "height"]`:                     `header: found no column "height"`,
+	} {
+		file := write(t, "records.csv", straight)
+		_, err := data.Load("csv", "", 1, params(fmt.Sprintf("path = %q\nlabel = \"ill\"\n"+
+			"label_values = [\"no\", \"yes\"]\n%s", file, more)))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", more, err, want)
+		}
+	}
+	named := fmt.Sprintf("%#v", data.CSVParams{CSVNames: data.CSVNames{Columns: []string{"a"}}})
+	if text := fmt.Sprintf("%#v", data.CSVParams{}); strings.Contains(text, "Columns") ||
+		!strings.Contains(named, `Columns:[]string{"a"}`) {
+		t.Error(text, named)
+	}
+}
+
+// New records need no column of persons.
+func TestFormatWithoutPersons(t *testing.T) {
+	for _, names := range [][]string{nil, {"age", "weight"}} {
+		f := csvOf(t, func(p *data.CSVParams) { p.UnitColumn = "person" })
+		for _, text := range []string{"age,weight\n50,3\n", "person,age,weight\np1,50,3\n"} {
+			r, err := f.Read(write(t, "new.csv", text), names, false)
+			if err != nil || !slices.Equal(r.X.Data, []float32{.5, 3}) {
+				t.Errorf("%q: %+v, %v", text, r, err)
+			}
+		}
+	}
+}

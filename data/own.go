@@ -170,7 +170,7 @@ func ownHospital(decode func(any) error, from OwnFile, b []byte, src Source) (*O
 
 // ownCSV reads the owner's file in place of the run file's path.
 func ownCSV(decode func(any) error, from OwnFile, b []byte, src Source) (*Own, error) {
-	var options CSVOptions
+	var of CSVParams
 	split, err := csvFile(func(params any) error {
 		err := decode(params)
 		if p, ok := params.(*CSVParams); ok {
@@ -179,13 +179,17 @@ func ownCSV(decode func(any) error, from OwnFile, b []byte, src Source) (*Own, e
 					"no value: an owner's test records are held out of its own file")
 			}
 			p.Path = from.Path
-			options = p.options()
+			of = *p
 		}
 		return err
 	}, src)
+	if err == nil {
+		of, err = of.onto(from.Path, b)
+	}
 	if err != nil {
 		return nil, err
 	}
+	options := of.options()
 	t, err := ReadCSV(bytes.NewReader(b), from.Path, options)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", from.Path, err)

@@ -133,6 +133,9 @@ func jointCSV(decode func(any) error, _ Source) (*joint, error) {
 	if err != nil {
 		return nil, err
 	}
+	if p, err = p.onto(p.Path, b); err != nil {
+		return nil, err
+	}
 	t, err := ReadCSV(bytes.NewReader(b), p.Path, p.options())
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package data
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -41,9 +42,18 @@ type CSVParams struct {
 	Bounds    map[string][]float64 `toml:"bounds"`
 	Limit     int                  `toml:"limit"`
 	TestLimit int                  `toml:"test_limit"`
+	CSVNames
+}
+
+// CSVNames are further columns by name.
+type CSVNames struct {
 	// UnitColumn names the person of each record by an id; "": every record is its own
 	// person. It is no feature. All records of a person are held out, or none.
 	UnitColumn string `toml:"unit_column,omitempty"`
+	// Columns are the names of features in order, by which every file is read, whatever
+	// the order of its columns; others are left out. Without it all other columns are
+	// features, in the order of the file.
+	Columns []string `toml:"columns,omitempty"`
 }
 
 func (p *CSVParams) validate() error {
@@ -70,7 +80,7 @@ func (p *CSVParams) validate() error {
 	case p.Group != "" && len(p.Groups) < 1:
 		return config.Bad("groups", len(p.Groups), "the values of the group column")
 	}
-	if err := p.validateUnits(); err != nil {
+	if err := cmp.Or(p.validateUnits(), p.validateColumns()); err != nil {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Bounds)) {
@@ -98,6 +108,46 @@ func (p *CSVParams) validateUnits() error {
 			"0 with unit_column: which records of a person are kept must not depend on others")
 	}
 	return nil
+}
+
+// validateColumns checks the names of features.
+func (p *CSVParams) validateColumns() error {
+	switch {
+	case p.Columns == nil:
+		return nil
+	case len(p.Columns) == 0:
+		return config.Bad("columns", "an empty list", "the names of features")
+	case !p.Header:
+		return config.Bad("columns", p.Columns, "nothing with header = false: columns have no names")
+	case len(p.Drop) > 0:
+		return config.Bad("drop", p.Drop, "nothing with columns: all others are left out")
+	case twice(p.Columns) != "":
+		return config.Bad("columns", twice(p.Columns), "each name once")
+	}
+	for _, c := range []string{p.Label, p.Target, p.Group, p.UnitColumn} {
+		if c != "" && slices.Contains(p.Columns, c) {
+			return config.Bad("columns", c, "features: label, target, group and unit_column are none")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Bounds)) {
+		if !slices.Contains(p.Columns, name) {
+			return config.Bad("bounds", name, "the columns "+strings.Join(p.Columns, ", "))
+		}
+	}
+	return nil
+}
+
+// onto is p for the file with bytes b: where features are asked for by name, all columns
+// that are not read are dropped.
+func (p CSVParams) onto(path string, b []byte) (CSVParams, error) {
+	if p.Columns == nil {
+		return p, nil
+	}
+	t, err := p.head(path, b)
+	if err != nil {
+		return p, err
+	}
+	return p, p.narrowTo(t)
 }
 
 // twice is a value that is there again, "" where none is.
@@ -155,10 +205,21 @@ func csvFile(decode func(any) error, src Source) (*Split, error) {
 	return split.seal(p.unplaced(), src.Seed, sums), nil
 }
 
-// GoString is what digests cover.
+// GoString is what digests cover: keys that came later are in it where they are given, so
+// that data sets from before keep their digests.
 func (p CSVParams) GoString() string {
 	type plain CSVParams
-	return digested("data.CSVParams", fmt.Sprintf("%#v", plain(p)), `, UnitColumn:""`)
+	names := p.CSVNames
+	p.CSVNames = CSVNames{}
+	text := digested("data.CSVParams", fmt.Sprintf("%#v", plain(p)),
+		fmt.Sprintf(", CSVNames:%#v", p.CSVNames))
+	if text = strings.TrimSuffix(text, "}"); names.UnitColumn != "" {
+		text += fmt.Sprintf(", UnitColumn:%q", names.UnitColumn)
+	}
+	if names.Columns != nil {
+		text += fmt.Sprintf(", Columns:%#v", names.Columns)
+	}
+	return text + "}"
 }
 
 // unplaced is what the digest covers: where the files lie does not matter.
@@ -179,12 +240,15 @@ func (p *CSVParams) options() CSVOptions {
 	return o
 }
 
-func (p *CSVParams) load(path string, sums *[]string) (*Dataset, error) {
+func (p CSVParams) load(path string, sums *[]string) (*Dataset, error) {
 	b, err := userBytes(path)
 	if err != nil {
 		return nil, err
 	}
 	*sums = append(*sums, hexSum(b))
+	if p, err = p.onto(path, b); err != nil {
+		return nil, err
+	}
 	t, err := ReadCSV(bytes.NewReader(b), path, p.options())
 	if err != nil {
 		return nil, err
@@ -240,8 +304,8 @@ func (p *CSVParams) named(t *Table, features []feature) (names []string) {
 	return names
 }
 
-// features lists every column but label, target, group and that of persons. Without
-// bounds the scale is the identity.
+// features lists every column but label, target, group and that of persons, in the order
+// of the file or of Columns. Without bounds the scale is the identity.
 func (p *CSVParams) features(t *Table) ([]feature, error) {
 	bounds := make([][]float64, len(t.Columns))
 	for _, name := range slices.Sorted(maps.Keys(p.Bounds)) {
@@ -275,6 +339,11 @@ func (p *CSVParams) features(t *Table) ([]feature, error) {
 	if len(fs) == 0 {
 		return nil, &config.Error{File: t.File, Line: 1, Found: "no column left for features",
 			Allowed: "at least one"}
+	}
+	if p.Columns != nil {
+		slices.SortFunc(fs, func(f, g feature) int {
+			return slices.Index(p.Columns, f.name) - slices.Index(p.Columns, g.name)
+		})
 	}
 	return fs, nil
 }

@@ -3,13 +3,13 @@ package main
 import (
 	"fmt"
 	"os"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"sotto/data"
+	"sotto/experiment/runfile"
 )
 
 func readText(t *testing.T, path string) string {
@@ -86,9 +86,7 @@ func TestDeploymentFlagsExist(t *testing.T) {
 // An owner's CSV file was documented nowhere: its keys stood in the source alone.
 func TestOperationsDocumentsEveryKeyOfCSV(t *testing.T) {
 	doc := readText(t, "../../docs/operations.md")
-	keys := reflect.TypeFor[data.CSVParams]()
-	for i := range keys.NumField() {
-		key, _, _ := strings.Cut(keys.Field(i).Tag.Get("toml"), ",")
+	for _, key := range runfile.Keys(&data.CSVParams{}) {
 		if row := regexp.MustCompile("(?m)^\\| .*`" + key + "`.* \\| "); key == "" || !row.MatchString(doc) {
 			t.Errorf("docs/operations.md has no row for %s", key)
 		}
