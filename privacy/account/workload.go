@@ -196,6 +196,9 @@ func (w *workload) deltaOn(h float64, pairs []pair, counts []int, eps float64) (
 		if err != nil {
 			return i, err
 		}
+		if !c.Finite() {
+			return Interval{i.Lower, 1}, nil
+		}
 		up := c.Delta(eps)
 		eta := 1e-3 * up
 		i.Upper = math.Max(i.Upper, up)

@@ -88,6 +88,10 @@ func (s *Side) pass(q *Question) {
 		return
 	}
 	c := convolveOn(ds, &p)
+	if !c.Finite() || !finite(p.low+p.high) { // exponents that no float64 holds: what is known stands
+		s.left = 0
+		return
+	}
 	up, ok := c.UpperEpsilon(q.Delta)
 	low, slack := 0.0, 0.0
 	for _, share := range rounding {
@@ -127,7 +131,13 @@ func (s *Side) pass(q *Question) {
 func (s *Side) laws(q *Question) (p plan, ds []Law, largest bool) {
 	lo := math.Max(s.lower, s.guess/2)
 	p = s.Sketch.planned(q.Delta, lo, s.guess, s.nats)
+	if len(p.tail.lam) == 0 {
+		return p, nil, true
+	}
 	width := p.end - p.start
+	if !(width > 0) {
+		return p, nil, true
+	}
 	cells := math.Max(leastCells, 4*width*p.steep*math.Sqrt(p.count))
 	if s.h > 0 {
 		cells = math.Min(mostCells, math.Max(cells, width/s.h))

@@ -72,7 +72,9 @@ func (s *Sketch) planned(delta, lo, up, nats float64) plan {
 		p.tail = s.climb(small, large, p.from, p.to, same)
 	}
 	p.low = moved(p.from)
-	p.choose(s, delta, lo, 0, nats)
+	if len(p.tail.lam) > 0 { // else all tilts overflow
+		p.choose(s, delta, lo, 0, nats)
+	}
 	return p
 }
 

@@ -25,14 +25,29 @@ func (c *Sum) LowerDelta(eps, eta float64) float64 {
 // allowance is the transform's round-off at eps.
 func (c *Sum) allowance(eps float64) float64 { return c.Err * math.Exp(c.k-c.Lam*eps) }
 
+// Finite says that the sum is one of numbers: exponents of losses in the hundreds may
+// exceed what a float64 holds. What is read off another one bounds nothing.
+func (c *Sum) Finite() bool {
+	sum := c.k + c.Inf + c.beyondP + c.beyondQ + c.tau + c.wrap + c.below + c.Err + c.Drift + c.vari
+	for _, v := range c.y {
+		sum += v
+	}
+	return finite(sum)
+}
+
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+
 // UpperEpsilon returns the least eps >= 0 at which the profile with all error terms is at
-// most target. ok is false where round-off exceeds a tenth of target or mass that wrapped
-// around a hundredth.
+// most target; +Inf where they are no numbers. ok is false where round-off exceeds a
+// tenth of target or mass that wrapped around a hundredth.
 func (c *Sum) UpperEpsilon(target float64) (eps float64, ok bool) {
+	if !c.Finite() {
+		return math.Inf(1), false
+	}
 	eps, ok = c.crossing(target, func(plain, weight float64) float64 {
 		return (plain+c.tau)*(1+c.round) + c.Err*weight + c.missing()
 	})
-	if c.beyondP > 0 && eps >= c.h*float64(c.start+len(c.y)-1) {
+	if math.IsNaN(eps) || c.beyondP > 0 && eps >= c.h*float64(c.start+len(c.y)-1) {
 		return math.Inf(1), false // the outcome above the window is too probable
 	}
 	return eps, ok
@@ -49,14 +64,21 @@ func (c *Sum) missing() float64 {
 
 // LowerEpsilon is the same for the profile with the error terms taken away.
 func (c *Sum) LowerEpsilon(target float64) float64 {
+	if !c.Finite() {
+		return 0
+	}
 	eps, _ := c.crossing(target, func(plain, weight float64) float64 {
 		return plain*(1-c.round) - (c.Err+c.wrap)*weight - c.below
 	})
+	if math.IsNaN(eps) {
+		return 0
+	}
 	return eps
 }
 
 // crossing walks down the grid to where adjust(profile, untilting weight) first exceeds
-// target, and solves inside that cell.
+// target, and solves inside that cell. Where the profile is no number on the way eps is
+// none.
 func (c *Sum) crossing(target float64, adjust func(plain, weight float64) float64) (eps float64,
 	ok bool) {
 	if adjust(c.Inf, 0) > target {
@@ -73,7 +95,11 @@ func (c *Sum) crossing(target float64, adjust func(plain, weight float64) float6
 		if weight *= grow; i%64 == 0 || i == len(c.y)-1 {
 			weight = math.Exp(c.k - c.Lam*l)
 		}
-		if v := adjust(c.Inf+s1-s2, weight); v > target {
+		v := adjust(c.Inf+s1-s2, weight)
+		if math.IsNaN(v) {
+			return v, false
+		}
+		if v > target {
 			extra := v - (c.Inf + s1 - s2) // error terms, frozen inside the cell
 			eps = l
 			if rest := s1 - (target - extra - c.Inf); s2 > 0 && rest > 0 {
