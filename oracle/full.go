@@ -149,6 +149,12 @@ func finite(v tensor.Vec, clip float64) {
 	}
 }
 
+// narrowed is x in single precision, cut to its range: rounding and cutting move two
+// values no further apart.
+func narrowed(x float64) float32 {
+	return float32(min(max(x, -math.MaxFloat32), math.MaxFloat32))
+}
+
 // EvaluateGrid is Evaluate in exact integers: each clipped gradient is truncated to the
 // grid on its own.
 func (g *Full) EvaluateGrid(dst []int64, q *agent.Query, _ *rng.Stream) {

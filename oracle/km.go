@@ -184,7 +184,7 @@ func (k *KM) Evaluate(dst *privacy.Value, q *agent.Query, sample *rng.Stream) {
 	}
 	r := k.residual(f, widen(q.At))
 	for i, x := range r {
-		dst.Float[i] = float32(x / k.described.Scale)
+		dst.Float[i] = narrowed(x / k.described.Scale)
 	}
 	clear(r)
 }

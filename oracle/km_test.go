@@ -284,3 +284,19 @@ func wantBad(t *testing.T, key string, err error) {
 		t.Errorf("%v, want a config.Error on %s", err, key)
 	}
 }
+
+// A residual beyond single precision is cut to it: with one more record it was infinite,
+// which no clip bounds.
+func TestKMStaysFinite(t *testing.T) {
+	set := &data.Dataset{X: tensor.NewMat(1, 1), Targets: []float32{0}}
+	set.X.Row(0)[0] = 1
+	k := kmOf(t, "least-squares", Forward, &Records{set, []int32{0}}, func(k *KM) {
+		k.Gamma, k.ClipNorm, k.Residual = 1, 1e34, 2e34
+	})
+	k.described.Scale = 1. / (1 << 20) // as of so many records
+	v := privacy.Value{Float: make(tensor.Vec, 1)}
+	k.Evaluate(&v, &agent.Query{Oracle: KMName, At: tensor.Vec{3e34}}, rng.Public(1, "unused"))
+	if math.Abs(float64(v.Float[0])) != math.MaxFloat32 {
+		t.Errorf("%v", v.Float)
+	}
+}

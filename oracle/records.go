@@ -46,7 +46,9 @@ func (f *Features) Describe(*agent.Query) (account.Release, error) {
 
 // Describe states the release.
 func (l *Labels) Describe(*agent.Query) (account.Release, error) {
-	return recordsRelease(LabelsName, 1, 1, account.L1, len(l.Records.Index))
+	r, err := recordsRelease(LabelsName, 1, 1, account.L1, len(l.Records.Index))
+	r.Parts[0].Integers = true
+	return r, err
 }
 
 func recordsRelease(name string, clip, shift float64, norm account.Norm, dim int) (account.Release, error) {

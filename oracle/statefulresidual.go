@@ -120,7 +120,7 @@ func (k *StatefulResidual) Evaluate(dst *privacy.Value, q *agent.Query, sample *
 		k.draw(sample)
 	}
 	for i, x := range k.advance(q) {
-		dst.Float[i] = float32(x / scale)
+		dst.Float[i] = narrowed(x / scale)
 	}
 }
 

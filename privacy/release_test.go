@@ -309,7 +309,7 @@ func TestRandomizedResponse(t *testing.T) {
 	const p, labels, n = .3, 3, 60_000
 	m := privacy.RandomizedResponse{Probability: p, Labels: labels}
 	r := privacytest.Release(n, labels-1)
-	r.Parts[0].Norm, r.Adjacency = account.L1, account.ReplaceOne
+	r.Parts[0].Norm, r.Parts[0].Integers, r.Adjacency = account.L1, true, account.ReplaceOne
 	k := rng.Simulated(5, 0, 0)
 	s := rng.NewStream(&k, rng.Noise)
 	for truth, value := range map[int]float32{0: -7, 1: 1, 2: float32(math.Inf(1))} {
@@ -342,10 +342,11 @@ func TestRandomizedResponse(t *testing.T) {
 		}
 	}
 	// ln((1-p+p/k)/(p/k)) for each label that a record can change: 2 of them with L1
-	// sensitivity 2, 1 if there is one label only.
+	// sensitivity 2, 1 if there is one label only; all of 16 whose values need not be
+	// whole, each of which a record can move over the middle between two labels.
 	one := math.Log((1 - p + p/labels) / (p / labels))
-	for dim, want := range map[int]float64{n: 2 * one, 1: one} {
-		r.Parts[0].Dim = dim
+	for dim, want := range map[int]float64{n: 2 * one, 1: one, 16: 16 * one} {
+		r.Parts[0].Dim, r.Parts[0].Integers = dim, dim != 16
 		ev, err := m.Event(r)
 		if err != nil {
 			t.Fatal(err)

@@ -15,9 +15,10 @@ var _ Mechanism = RandomizedResponse{}
 // Bonawitz, Ramage 2016, k-ary). It draws integers only; Probability is rounded up to a
 // multiple of 2^-64. Coordinates that are no label count as the nearest one.
 //
-// The release must state an L1 sensitivity D: labels that differ do so by at least 1, so
-// at most floor(D) of the labels change, and each is charged. One label of an owner or
-// record costs one event.
+// The release must state an L1 sensitivity D. Where its coordinates are whole numbers,
+// those that differ do so by at least 1: at most floor(D) of the labels change, and each
+// is charged. Others may all be rounded to another label by any movement, and all are
+// charged. One label of an owner or record costs one event.
 type RandomizedResponse struct {
 	Probability float64 `toml:"probability"` // of the uniform answer, above 0 and at most 1
 	Labels      int     `toml:"labels"`      // k, 2 to 2^20
@@ -53,6 +54,10 @@ func (m RandomizedResponse) Event(r account.Release) (account.Event, error) {
 	}
 	changed := 0
 	for _, p := range r.Parts {
+		if !p.Integers {
+			changed += max(1, p.Dim)
+			continue
+		}
 		changed += max(1, int(min(float64(p.Dim), math.Floor(p.Clip*p.Movement()*(1+1e-12)))))
 	}
 	inner, err := account.RandomizedResponse(m.Probability, m.Labels)

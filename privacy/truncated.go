@@ -215,15 +215,25 @@ func (m Truncated) probability(j int) float64 {
 // Perturb adds the noise to a value rounded to whole cells. Rounding moves two values at
 // an integer distance apart by no more than that distance.
 func (m Truncated) Perturb(v *Value, r account.Release, c Charge) {
+	value := m.whole(v, r)
+	releaseIntegers(v.Float, []int64{value}, []int64{m.cell(c.Noise.Uint64())},
+		math.Ldexp(r.Parts[0].Clip, -m.bits))
+}
+
+// whole is the value in cells.
+func (m Truncated) whole(v *Value, r account.Release) int64 {
 	p := r.Parts[0]
-	var value int64
-	if drop := gridBits - m.bits; v.Step > 0 && v.Step == GridStep(p.Clip) {
-		value = (v.Grid[0] + 1<<drop>>1) >> drop
-	} else {
-		v.Exact(r)
-		value = toInteger(float64(v.Float[0]) / math.Ldexp(p.Clip, -m.bits))
+	cell := math.Ldexp(p.Clip, -m.bits)
+	switch drop := gridBits - m.bits; {
+	case v.Step > 0 && v.Step == GridStep(p.Clip):
+		return (v.Grid[0] + 1<<drop>>1) >> drop
+	case len(v.Wide) > 0: // as it was summed: in single precision it would move further
+		x := v.Wide[0]
+		v.Narrow()
+		return toInteger(x / cell)
 	}
-	releaseIntegers(v.Float, []int64{value}, []int64{m.cell(c.Noise.Uint64())}, math.Ldexp(p.Clip, -m.bits))
+	v.Exact(r)
+	return toInteger(float64(v.Float[0]) / cell)
 }
 
 // cell is where a uniform draw falls.

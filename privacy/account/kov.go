@@ -117,7 +117,8 @@ func (k *KOV) Describe() Description {
 			"Murtagh, Vadhan 2016, arXiv 1507.03113"}}
 }
 
-// KOVDelta is the exact delta at eps of count copies of an (e0, d0) box:
+// KOVDelta is the exact delta at eps of count copies of an (e0, d0) box, rounded up by
+// what logarithms of factorials lose:
 //
 //	1-(1-d0)^k + (1-d0)^k sum_l C(k,l) [e^(l e0) - e^(eps+(k-l) e0)]+ / (1+e^e0)^k
 func KOVDelta(e0, d0 float64, count int, eps float64) float64 {
@@ -134,9 +135,11 @@ func KOVDelta(e0, d0 float64, count int, eps float64) float64 {
 	mean, sd := k*p, math.Sqrt(k*p*(1-p))
 	first = math.Max(0, math.Max(first, math.Floor(mean-40*sd-2)))
 	var sum float64
+	all, _ := math.Lgamma(k + 1) // the largest of three, of which each has an error of some ulp
+	slack := 8 * (math.Nextafter(all, math.Inf(1)) - all)
 	if e0 > 0 {
 		for l := first; l <= k; l++ {
-			ln := lnChoose(k, l) + (l-k)*e0 - k*math.Log1p(math.Exp(-e0))
+			ln := slack + lnChoose(k, l) + (l-k)*e0 - k*math.Log1p(math.Exp(-e0))
 			term := math.Exp(ln) * -math.Expm1(eps+(k-2*l)*e0)
 			sum += math.Max(0, term)
 			if l > mean && term < 1e-22*sum || ln < -745 && l > mean {

@@ -61,6 +61,48 @@ func TestKOVAgainstGrids(t *testing.T) {
 	}
 }
 
+// saddlePoint is the probability of x successes in n by Loader's saddle-point expansion
+// (2000, "Fast and accurate computation of binomial probabilities"), which takes no
+// differences of logarithms of factorials. x, n - x > 500.
+func saddlePoint(x, n, p float64) float64 {
+	stirling := func(n float64) float64 { return 1/(12*n) - 1/(360*n*n*n) }
+	deviance := func(x, mean float64) float64 {
+		v := (x - mean) / (x + mean)
+		s, e := (x-mean)*v, 2*x*v
+		for j := 1.; ; j++ {
+			e *= v * v
+			if next := s + e/(2*j+1); next != s {
+				s = next
+				continue
+			}
+			return s
+		}
+	}
+	ln := stirling(n) - stirling(x) - stirling(n-x) - deviance(x, n*p) - deviance(n-x, n*(1-p))
+	return math.Exp(ln) * math.Sqrt(n/(2*math.Pi*x*(n-x)))
+}
+
+// TestKOVIsRoundedUp: at 1e8 copies logarithms of factorials have lost eight digits, and
+// delta was below the truth by 2.3e-8 of it.
+func TestKOVIsRoundedUp(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		e, eps float64
+		n      int
+	}{{1e-4, 3, 1e8}, {1e-3, 2, 1e6}, {1e-3, 4, 1e6}, {1e-2, 1, 1e5}, {1e-4, 1, 1e7}} {
+		n, p, truth := float64(c.n), 1/(1+math.Exp(-c.e)), 0.
+		for l := math.Floor((c.eps/c.e+n)/2) + 1; l < n-500; l++ {
+			term := saddlePoint(l, n, p) * -math.Expm1(c.eps+(n-2*l)*c.e)
+			if truth += term; l > n*p && term < 1e-18*truth {
+				break
+			}
+		}
+		if d := KOVDelta(c.e, 0, c.n, c.eps); d < truth*(1-1e-12) || d > truth*(1+2e-6) {
+			t.Errorf("%+v: delta %v, truth %v", c, d, truth)
+		}
+	}
+}
+
 // TestBoundedProfiles compares profiles of truncated noise with quadrature of both
 // densities, and the strip with its mass.
 func TestBoundedProfiles(t *testing.T) {

@@ -77,6 +77,7 @@ type Part struct {
 	SumError float64
 	Norm     Norm
 	Dim      int
+	Integers bool // every coordinate is a whole number
 }
 
 // Movement is Shift and SumError, rounded up: what mechanisms on floats charge.

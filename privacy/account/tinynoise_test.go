@@ -8,9 +8,9 @@ import (
 	"sotto/rng"
 )
 
-// singleEpsilon is less than the epsilon of one Poisson-sampled Gaussian answer, and so of
-// any number of them. Where the loss ln(1-q+q e^(mu x - mu^2/2)) of mu = 1/z exceeds eps, x
-// exceeds t: delta(eps) is at least q Phi(mu-t) - e^eps Phi(-t), with the bound
+// singleEpsilon is less than the epsilon of one Poisson-sampled Gaussian answer, and so
+// of any number of them. Where the loss ln(1-q+q e^(mu x - mu^2/2)) of mu = 1/z exceeds
+// eps, x exceeds t: delta(eps) is at least q Phi(mu-t) - e^eps Phi(-t), with the bound
 // phi(t)/t of the latter.
 func singleEpsilon(q, z, delta float64) float64 {
 	mu := 1 / z
