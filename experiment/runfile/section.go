@@ -84,10 +84,10 @@ func (s *Section) Decode(params any) error {
 		}
 		b, err := toml.Marshal(map[string]any{key: value})
 		if err != nil {
-			return s.doc.Locate(s.name, config.Bad(key, asTOML(value), "a TOML value"))
+			return s.doc.Locate(s.name, config.Bad(key, shown(value), "a TOML value"))
 		}
 		if err := toml.Unmarshal(b, params); err != nil {
-			bad := &config.Error{Key: key, Found: asTOML(value), Allowed: kindOf(v.Elem(), key)}
+			bad := &config.Error{Key: key, Found: shown(value), Allowed: kindOf(v.Elem(), key)}
 			return s.doc.Locate(s.name, bad)
 		}
 	}
@@ -97,23 +97,6 @@ func (s *Section) Decode(params any) error {
 		s.decoded = append(s.decoded, params)
 	}
 	return nil
-}
-
-// asTOML writes a value as a run file has it: 3.0 is no whole number, nor is "3".
-func asTOML(value any) string {
-	if x, ok := value.(float64); ok {
-		text := fmt.Sprint(x)
-		if !strings.ContainsAny(text, ".eIN") {
-			text += ".0"
-		}
-		return text
-	}
-	b, err := toml.Marshal(map[string]any{"v": value})
-	text, ok := strings.CutPrefix(strings.TrimSpace(string(b)), "v = ")
-	if err != nil || !ok {
-		return fmt.Sprint(value)
-	}
-	return strings.ReplaceAll(text, "'", `"`)
 }
 
 // Keys are those that the toml tags of a struct name; params points to it.

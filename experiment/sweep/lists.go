@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/pelletier/go-toml/v2"
-
 	"sotto/config"
 	"sotto/experiment/runfile"
 )
@@ -27,7 +25,7 @@ func together(section string, table map[string]any) (choice, error) {
 	var c choice
 	var texts []string
 	for _, key := range slices.Sorted(maps.Keys(table)) {
-		v, err := text(table[key])
+		v, err := runfile.Text(table[key])
 		if err != nil {
 			return c, config.Bad(runfile.Dotted(section, key), table[key], "a TOML value")
 		}
@@ -38,23 +36,6 @@ func together(section string, table map[string]any) (choice, error) {
 		return c, config.Bad(section, "a table without keys", "one key of ["+section+"] or more")
 	}
 	return c, nil
-}
-
-// text writes a value as TOML.
-func text(value any) (string, error) {
-	if table, ok := value.(map[string]any); ok { // as the value of a key it has one line
-		var parts []string
-		for _, key := range slices.Sorted(maps.Keys(table)) {
-			v, err := text(table[key])
-			if err != nil {
-				return "", err
-			}
-			parts = append(parts, strconv.Quote(key)+" = "+v)
-		}
-		return "{" + strings.Join(parts, ", ") + "}", nil
-	}
-	b, err := toml.Marshal(map[string]any{"v": value})
-	return strings.TrimSpace(strings.TrimPrefix(string(b), "v = ")), err
 }
 
 // bare is a string without the quotes of TOML.
@@ -159,7 +140,7 @@ func choiceOf(key string, x any) (choice, error) {
 	if table, ok := x.(map[string]any); ok && !strings.Contains(key, ".") {
 		return together(key, table)
 	}
-	v, err := text(x)
+	v, err := runfile.Text(x)
 	if err != nil {
 		return choice{}, config.Bad(key, x, "a TOML value")
 	}

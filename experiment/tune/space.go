@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/pelletier/go-toml/v2"
-
 	"sotto/config"
 	"sotto/experiment/runfile"
 )
@@ -192,11 +190,11 @@ func kindList() string {
 // tomlTexts writes values as TOML.
 func tomlTexts(values []any) (texts []string, err error) {
 	for _, x := range values {
-		b, err := toml.Marshal(map[string]any{"v": x})
+		text, err := runfile.Text(x)
 		if err != nil {
 			return nil, err
 		}
-		texts = append(texts, strings.TrimSpace(strings.TrimPrefix(string(b), "v = ")))
+		texts = append(texts, text)
 	}
 	return texts, nil
 }
