@@ -151,13 +151,13 @@ func TestColumnsAreNamed(t *testing.T) {
 	}
 }
 
-// With data.columns every file is read by the names: what trains, what tests, an owner's
+// With feature_columns every file is read by the names: what trains, what tests, an owner's
 // own, and what is predicted. Others are not looked at, and digests of parameters without
 // it are what they were.
 func TestColumnsByName(t *testing.T) {
 	const straight = "age,weight,ill\n50,3,yes\n20,4,no\n30,5,no\n40,6,yes\n"
 	const turned = "ward,ill,weight,age\nx,yes,3,50\nx,no,4,20\ny,no,5,30\nSECRET,yes,6,40\n"
-	keys := "label = \"ill\"\nlabel_values = [\"no\", \"yes\"]\ncolumns = [\"weight\", \"age\"]\n" +
+	keys := "label = \"ill\"\nlabel_values = [\"no\", \"yes\"]\nfeature_columns = [\"weight\", \"age\"]\n" +
 		"bounds = {age = [0, 100]}\n"
 	want := []float32{3, .5, 4, .2, 5, .3, 6, .4}
 	for _, text := range []string{straight, turned} {
@@ -187,13 +187,13 @@ func TestColumnsByName(t *testing.T) {
 		}
 	}
 	for more, want := range map[string]string{
-		`columns = []`:                                    "columns: found",
-		`columns = ["age", "age"]`:                        `columns: found "age"`,
-		`columns = ["age", "ill"]`:                        `columns: found "ill"`,
-		"columns = [\"age\"]\nheader = false":             "columns: found",
-		"columns = [\"age\"]\ndrop = [\"weight\"]":        "drop: found",
-		"columns = [\"age\"]\nbounds = {weight = [0, 1]}": `bounds: found "weight"`,
-		`columns = ["age", "height"]`:                     `header: found no column "height"`,
+		`feature_columns = []`:                                    "feature_columns: found",
+		`feature_columns = ["age", "age"]`:                        `feature_columns: found "age"`,
+		`feature_columns = ["age", "ill"]`:                        `feature_columns: found "ill"`,
+		"feature_columns = [\"age\"]\nheader = false":             "feature_columns: found",
+		"feature_columns = [\"age\"]\ndrop = [\"weight\"]":        "drop: found",
+		"feature_columns = [\"age\"]\nbounds = {weight = [0, 1]}": `bounds: found "weight"`,
+		`feature_columns = ["age", "height"]`:                     `header: found no column "height"`,
 	} {
 		file := write(t, "records.csv", straight)
 		_, err := data.Load("csv", "", 1, params(fmt.Sprintf("path = %q\nlabel = \"ill\"\n"+

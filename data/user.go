@@ -53,7 +53,7 @@ type CSVNames struct {
 	// Columns are the names of features in order, by which every file is read, whatever
 	// the order of its columns; others are left out. Without it all other columns are
 	// features, in the order of the file.
-	Columns []string `toml:"columns,omitempty"`
+	Columns []string `toml:"feature_columns,omitempty"`
 }
 
 func (p *CSVParams) validate() error {
@@ -116,22 +116,22 @@ func (p *CSVParams) validateColumns() error {
 	case p.Columns == nil:
 		return nil
 	case len(p.Columns) == 0:
-		return config.Bad("columns", "an empty list", "the names of features")
+		return config.Bad("feature_columns", "an empty list", "the names of features")
 	case !p.Header:
-		return config.Bad("columns", p.Columns, "nothing with header = false: columns have no names")
+		return config.Bad("feature_columns", p.Columns, "nothing with header = false: columns have no names")
 	case len(p.Drop) > 0:
-		return config.Bad("drop", p.Drop, "nothing with columns: all others are left out")
+		return config.Bad("drop", p.Drop, "nothing with feature_columns: all others are left out")
 	case twice(p.Columns) != "":
-		return config.Bad("columns", twice(p.Columns), "each name once")
+		return config.Bad("feature_columns", twice(p.Columns), "each name once")
 	}
 	for _, c := range []string{p.Label, p.Target, p.Group, p.UnitColumn} {
 		if c != "" && slices.Contains(p.Columns, c) {
-			return config.Bad("columns", c, "features: label, target, group and unit_column are none")
+			return config.Bad("feature_columns", c, "features: label, target, group and unit_column are none")
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Bounds)) {
 		if !slices.Contains(p.Columns, name) {
-			return config.Bad("bounds", name, "the columns "+strings.Join(p.Columns, ", "))
+			return config.Bad("bounds", name, "the feature_columns "+strings.Join(p.Columns, ", "))
 		}
 	}
 	return nil
