@@ -151,9 +151,9 @@ func TestColumnsAreNamed(t *testing.T) {
 	}
 }
 
-// With feature_columns every file is read by the names: what trains, what tests, an owner's
-// own, and what is predicted. Others are not looked at, and digests of parameters without
-// it are what they were.
+// With feature_columns every file is read by the names: what trains, what tests, an
+// owner's own, and what is predicted. Others are not looked at, and digests of parameters
+// without it are what they were.
 func TestColumnsByName(t *testing.T) {
 	const straight = "age,weight,ill\n50,3,yes\n20,4,no\n30,5,no\n40,6,yes\n"
 	const turned = "ward,ill,weight,age\nx,yes,3,50\nx,no,4,20\ny,no,5,30\nSECRET,yes,6,40\n"
