@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,6 +21,7 @@ import (
 	"sotto/config"
 	"sotto/data"
 	"sotto/internal/keep"
+	"sotto/internal/porttest"
 	"sotto/node/checkpoint"
 	"sotto/node/keyfile"
 	"sotto/node/roster"
@@ -103,12 +103,11 @@ func TestScripts(t *testing.T) {
 			env.Setenv("SOTTO_REAL_DATA", os.Getenv("SOTTO_DATA"))
 			env.Setenv(keep.Variable, filepath.Join(env.WorkDir, "cache"))
 			for i := range 6 { // addresses for nodes
-				l, err := net.Listen("tcp", "127.0.0.1:0")
+				port, err := porttest.Free()
 				if err != nil {
 					return err
 				}
-				defer l.Close()
-				env.Setenv(fmt.Sprint("PORT", i), fmt.Sprint(l.Addr().(*net.TCPAddr).Port))
+				env.Setenv(fmt.Sprint("PORT", i), fmt.Sprint(port))
 			}
 			return nil
 		},

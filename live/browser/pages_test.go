@@ -4,7 +4,6 @@ package browser
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +16,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"sotto/internal/jsonfloat"
+	"sotto/internal/porttest"
 	"sotto/live"
 	"sotto/live/event"
 )
@@ -254,13 +254,12 @@ func hospitals(t *testing.T, dir string, rounds int) map[string][]string {
 	names, ids := []string{"north", "south", "va"}, map[string]string{}
 	for _, name := range names {
 		ids[name] = strings.TrimSpace(sotto(t, "keygen", "--out", at(name+".key")))
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		port, err := porttest.Free()
 		if err != nil {
 			t.Fatal(err)
 		}
 		sotto(t, append([]string{"roster", "add", "--name", name, "--peer", ids[name], "--addr",
-			l.Addr().String()}, roster...)...)
-		l.Close()
+			fmt.Sprint("127.0.0.1:", port)}, roster...)...)
 	}
 	nodes := map[string][]string{}
 	for i, name := range names {
