@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// Ports below those that systems give to whoever asks for any: one of these can be taken
-// by a stranger between the moment when it is found free and that of its use.
+// The range lies below the ports that systems give to whoever asks for any. One of those
+// may go to a stranger after it was found free and before it is used.
 const (
 	first = 20_000
 	count = 12_000

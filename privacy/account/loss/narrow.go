@@ -131,11 +131,8 @@ func (s *Side) pass(q *Question) {
 func (s *Side) laws(q *Question) (p plan, ds []Law, largest bool) {
 	lo := math.Max(s.lower, s.guess/2)
 	p = s.Sketch.planned(q.Delta, lo, s.guess, s.nats)
-	if len(p.tail.lam) == 0 {
-		return p, nil, true
-	}
 	width := p.end - p.start
-	if !(width > 0) {
+	if !(width > 0) { // no tilt has a window that a float64 holds
 		return p, nil, true
 	}
 	cells := math.Max(leastCells, 4*width*p.steep*math.Sqrt(p.count))
