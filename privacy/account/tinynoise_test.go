@@ -35,7 +35,7 @@ func singleEpsilon(q, z, delta float64) float64 {
 
 // Noise so small that exponents of losses exceed what a float64 holds has an epsilon in
 // the hundreds and more. It was stated as 1.0 for multiplier .03, rate 1e-4, 10,000 steps
-// and delta 1e-5, where one step alone has 534.
+// and delta 1e-5, where one step alone has 588.
 func TestTinyNoise(t *testing.T) {
 	type row struct {
 		q, z  float64
