@@ -53,7 +53,8 @@ const unknownKey = "an unknown key"
 func (e *Error) meant() string {
 	word, list, ok := strings.Trim(e.Found, `"`), "", false
 	if e.Found == unknownKey {
-		word, list, ok = e.Key[strings.LastIndexByte(e.Key, '.')+1:], e.Allowed, true
+		word, ok = e.Key[strings.LastIndexByte(e.Key, '.')+1:], true
+		list = strings.TrimPrefix(e.Allowed, "one of ")
 	} else if strings.HasPrefix(e.Found, `"`) {
 		list, ok = strings.CutPrefix(e.Allowed, "one of ")
 	}

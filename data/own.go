@@ -60,14 +60,22 @@ var owners = map[string]func(decode func(any) error, from OwnFile, b []byte, src
 	TableName:       ownTable,
 }
 
+// CheckOwn refuses a data set that no owner can bring its own part of.
+func CheckOwn(name string) error {
+	if owners[name] == nil {
+		return config.Bad("dataset", name, config.OneOf(owners)+
+			", of which an owner can bring its own part")
+	}
+	return nil
+}
+
 // LoadOwn loads the owner's file as a part of the data set called name, with the
 // parameters of the run file. The file is private: nobody knows its digest, and none is
 // checked.
 func LoadOwn(name string, from OwnFile, src Source, decode func(params any) error) (*Own, error) {
-	load, ok := owners[name]
-	if !ok {
-		return nil, config.Bad("dataset", name, config.OneOf(owners)+
-			", of which an owner can bring its own part")
+	load := owners[name]
+	if err := CheckOwn(name); err != nil {
+		return nil, err
 	}
 	if name != TableName && from.Reading != (schema.Reading{}) {
 		return nil, config.Bad("delimiter, encoding, decimal_comma", "a value",

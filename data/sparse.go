@@ -40,25 +40,11 @@ func libsvmFile(decode func(any) error, src Source) (*Split, error) {
 		return nil, config.Bad("label_values", len(p.Classes), "at least 2 values of the label")
 	}
 	var sums []string
-	train, err := p.load(p.Path, &sums)
+	load := func(path string) (*Dataset, error) { return p.load(path, &sums) }
+	split, err := twoFiles(p.Path, p.TestPath, t, src, load)
 	if err != nil {
-		return nil, absent("path", p.Path, err)
-	}
-	if p.TestPath == "" {
-		split, err := holdOut(train, t, src)
-		if err != nil {
-			return nil, err
-		}
-		return split.seal(p.unplaced(), src.Seed, sums), nil
-	}
-	if err := src.checkLimit(p.Limit); err != nil {
 		return nil, err
 	}
-	test, err := p.load(p.TestPath, &sums)
-	if err != nil {
-		return nil, absent("test_path", p.TestPath, err)
-	}
-	split := &Split{Train: train.head(p.Limit), Test: test.head(p.TestLimit)}
 	return split.seal(p.unplaced(), src.Seed, sums), nil
 }
 

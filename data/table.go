@@ -154,6 +154,27 @@ func holdOut(d *Dataset, p TableParams, src Source) (*Split, error) {
 	return cut(d, train, test, p)
 }
 
+// twoFiles loads a user's records and those for tests: all of testPath, or where that is
+// "" some of path.
+func twoFiles(path, testPath string, p TableParams, src Source,
+	load func(path string) (*Dataset, error)) (*Split, error) {
+	train, err := load(path)
+	if err != nil {
+		return nil, absent("path", path, err)
+	}
+	if testPath == "" {
+		return holdOut(train, p, src)
+	}
+	if err := src.checkLimit(p.Limit); err != nil {
+		return nil, err
+	}
+	test, err := load(testPath)
+	if err != nil {
+		return nil, absent("test_path", testPath, err)
+	}
+	return &Split{Train: train.head(p.Limit), Test: test.head(p.TestLimit)}, nil
+}
+
 // cut makes the parts from their rows.
 func cut(d *Dataset, train, test []int32, p TableParams) (*Split, error) {
 	if len(train) == 0 || len(test) == 0 {

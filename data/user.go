@@ -170,38 +170,23 @@ func csvFile(decode func(any) error, src Source) (*Split, error) {
 		return nil, err
 	}
 	var sums []string
-	train, err := p.load(p.Path, &sums)
+	load := func(path string) (*Dataset, error) { return p.load(path, &sums) }
+	split, err := twoFiles(p.Path, p.TestPath, TableParams{TestFraction: p.TestFraction, Limit: p.Limit,
+		TestLimit: p.TestLimit}, src, load)
 	if err != nil {
-		return nil, absent("path", p.Path, err)
-	}
-	if p.TestPath == "" {
-		split, err := holdOut(train, TableParams{TestFraction: p.TestFraction, Limit: p.Limit,
-			TestLimit: p.TestLimit}, src)
-		if err != nil {
-			return nil, err
-		}
-		return split.seal(p.unplaced(), src.Seed, sums), nil
-	}
-	if err := src.checkLimit(p.Limit); err != nil {
 		return nil, err
 	}
-	test, err := p.load(p.TestPath, &sums)
-	if err != nil {
-		return nil, absent("test_path", p.TestPath, err)
-	}
-	if test.X.Cols != train.X.Cols {
+	if train, test := split.Train, split.Test; test.X.Cols != train.X.Cols {
 		return nil, &config.Error{
 			File:    p.TestPath,
 			Line:    1,
 			Found:   fmt.Sprintf("%d features", test.X.Cols),
 			Allowed: fmt.Sprintf("%d as in %s", train.X.Cols, p.Path),
 		}
-	}
-	if want := strings.Join(train.Columns, ", "); want != strings.Join(test.Columns, ", ") {
+	} else if want := strings.Join(train.Columns, ", "); want != strings.Join(test.Columns, ", ") {
 		return nil, &config.Error{File: p.TestPath, Line: 1, Key: "header",
 			Found: "the features " + strings.Join(test.Columns, ", "), Allowed: want + ", as in " + p.Path}
 	}
-	split := &Split{Train: train.head(p.Limit), Test: test.head(p.TestLimit)}
 	return split.seal(p.unplaced(), src.Seed, sums), nil
 }
 

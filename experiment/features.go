@@ -10,6 +10,7 @@ import (
 	"sotto/agent"
 	"sotto/algo"
 	"sotto/config"
+	"sotto/data"
 	"sotto/oracle"
 	"sotto/privacy"
 	"sotto/privacy/account"
@@ -302,7 +303,10 @@ func (f *File) CheckDeployable() error {
 	if err := f.Check(hollow); err != nil {
 		return fmt.Errorf("%w: %w", privacy.ErrRefused, err)
 	}
-	return f.Check(undeployable)
+	if err := f.Check(undeployable); err != nil {
+		return err
+	}
+	return f.At("data", data.CheckOwn(f.Data.Dataset))
 }
 
 // Unplannable is what has no plan of equal charges.

@@ -95,9 +95,10 @@ func (g Gridding) checkSums(r account.Release) error {
 func checkSums(r account.Release) error {
 	for _, p := range r.Parts {
 		if math.IsInf(p.SumError, 1) {
-			return config.Bad("sum_error", p.SumError, "finite: nothing proven bounds the rounding "+
-				"of sums of part "+p.Name+" for this model and clip; noise = \"fast\" leaves it out and "+
-				"says so")
+			return &config.Error{Key: "noise",
+				Found: "part " + p.Name + ", whose sums round by an amount that nothing proven bounds",
+				Allowed: "a model and clip whose rounding is bounded; or noise = \"fast\", which leaves it " +
+					"out of the figure and says so"}
 		}
 	}
 	return nil

@@ -7,14 +7,12 @@
 package schema
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
 
-	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
 
 	"sotto/config"
@@ -102,14 +100,6 @@ type Target struct {
 	Missing string `toml:"missing" json:"missing"`
 }
 
-// keys are those of a schema file, by table.
-var keys = map[string]string{
-	"": "version, name, confirmed, intercept, missing_cells, target, column",
-	"column": "name, kind, unit, bounds, scale, categories, other, missing, " +
-		"indicator",
-	"target": "column, kind, unit, values, bounds, scale, missing",
-}
-
 // Read reads and checks the schema file at path.
 func Read(path string) (*Schema, error) {
 	info, err := os.Stat(path)
@@ -134,7 +124,7 @@ func Parse(file string, b []byte) (*Schema, error) {
 		return nil, err
 	}
 	s := &Schema{Confirmed: true, file: file}
-	if err := decodeStrict(file, b, s); err != nil {
+	if err := tomltext.Decode(file, b, s); err != nil {
 		return nil, err
 	}
 	s.fill()
@@ -142,38 +132,6 @@ func Parse(file string, b []byte) (*Schema, error) {
 		return nil, located(file, b, err)
 	}
 	return s, nil
-}
-
-// decodeStrict fills s from TOML and refuses keys that a schema does not have.
-func decodeStrict(file string, b []byte, s *Schema) error {
-	d := toml.NewDecoder(bytes.NewReader(b))
-	d.DisallowUnknownFields()
-	err := d.Decode(s)
-	var (
-		unknown *toml.StrictMissingError
-		wrong   *toml.DecodeError
-	)
-	switch {
-	case errors.As(err, &unknown) && len(unknown.Errors) > 0:
-		row, _ := unknown.Errors[0].Position()
-		key := unknown.Errors[0].Key()
-		allowed, ok := "", false
-		if len(key) > 1 {
-			allowed, ok = keys[key[0]]
-		}
-		if !ok {
-			allowed = keys[""]
-		}
-		return &config.Error{File: file, Line: row, Key: strings.Join(key, "."), Found: "an unknown key",
-			Allowed: "one of " + allowed}
-	case errors.As(err, &wrong):
-		row, _ := wrong.Position()
-		return &config.Error{File: file, Line: row, Key: strings.Join(wrong.Key(), "."),
-			Found: strings.TrimPrefix(wrong.Error(), "toml: "), Allowed: "TOML of the documented keys"}
-	case err != nil:
-		return &config.Error{File: file, Found: err.Error(), Allowed: "TOML of the documented keys"}
-	}
-	return nil
 }
 
 // located adds file and line to an error of validate. A key that the file does not have

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"sotto/config"
+	"sotto/internal/atomicfile"
 	"sotto/node"
 	"sotto/node/checkpoint"
 	"sotto/privacy/ledger"
@@ -160,18 +161,7 @@ func digestSecret(path string) ([]byte, error) {
 		return b, err
 	}
 	b = newSecret()
-	w, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	_, err = w.Write(b)
-	if err == nil {
-		err = w.Sync()
-	}
-	if err = errors.Join(err, w.Close()); err != nil {
-		return nil, err
-	}
-	return b, ledger.OS{}.SyncDir(filepath.Dir(path))
+	return b, atomicfile.Create(path, b, 0o600)
 }
 
 // costs is what the data have cost, as last computed, when, and how long that took.

@@ -14,6 +14,7 @@ import (
 	"sotto/agent"
 	"sotto/config"
 	"sotto/experiment"
+	"sotto/internal/atomicfile"
 	"sotto/node"
 	"sotto/node/checkpoint"
 	"sotto/node/roster"
@@ -275,21 +276,7 @@ func storeRoster(state string, number int, text []byte) error {
 	if b, err := os.ReadFile(path); err == nil && bytes.Equal(b, text) {
 		return nil
 	}
-	f, err := os.OpenFile(path+".tmp", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(path+".tmp", path); err != nil {
-		return err
-	}
-	return ledger.OS{}.SyncDir(state)
+	return atomicfile.WriteDurable(path, text, 0o600)
 }
 
 // amend hands the node the roster that the owner's file has by now, where it is an

@@ -19,6 +19,9 @@ func NewRoster(path string, terms *roster.Terms) (*roster.Roster, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := f.CheckDeployable(); err != nil {
+		return nil, err
+	}
 	r, err := roster.New(filepath.Base(path), b, f.Topology.Agents, terms)
 	if err != nil {
 		return nil, err

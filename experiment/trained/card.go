@@ -244,8 +244,11 @@ func (m *card) figures() error {
 	m.WriteString("\n## How good it is\n\n")
 	path := filepath.Join(m.dir, rundir.SummaryFile)
 	if m.schema != nil || data.OfUsers(m.file.Data.Dataset) || !rundir.Stands(path) {
-		m.WriteString("Not stated: exact figures of an owner's records are the owner's own. " +
-			"`sotto evaluate` says how good it is on records of yours.\n")
+		m.WriteString("Not stated: exact figures of an owner's records are the owner's own.")
+		if m.schema != nil || m.format != nil { // there are files that Read takes
+			m.WriteString(" `sotto evaluate` says how good it is on records of yours.")
+		}
+		m.WriteString("\n")
 		return nil
 	}
 	raw, err := os.ReadFile(path)

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"sotto/config"
+	"sotto/internal/atomicfile"
 	"sotto/privacy/account"
 	"sotto/rng"
 )
@@ -50,7 +51,8 @@ func (w *searching) secret() (*rng.Key, error) {
 				"another directory is a new one, and costs its owners again", path, trialsFile)
 		}
 		key := rng.NewKey()
-		if err := writeSecret(path, &key); err != nil {
+		err = atomicfile.Create(path, fmt.Appendf(nil, "%x\n", key[:]), 0o600)
+		if err != nil && !errors.Is(err, fs.ErrExist) {
 			return nil, err
 		}
 		b, err = os.ReadFile(path) // another process may have been first
@@ -64,36 +66,6 @@ func (w *searching) secret() (*rng.Key, error) {
 			Allowed: "64 hexadecimal digits, as the search wrote them"}
 	}
 	return key, nil
-}
-
-// writeSecret puts the key at path, for its owner's eyes, whole or not at all. A file
-// that is there stays.
-func writeSecret(path string, key *rng.Key) error {
-	dir := filepath.Dir(path)
-	f, err := os.CreateTemp(dir, ".secret-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = fmt.Fprintf(f, "%x\n", key[:])
-	if err == nil {
-		err = f.Sync()
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = os.Link(f.Name(), path)
-	}
-	if err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
 }
 
 // draws are where a search's random choices come from.

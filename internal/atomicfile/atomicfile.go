@@ -25,9 +25,14 @@ func Stream(path string, fill func(w io.Writer) error) error {
 	return through(path, fill, 0o644, os.Rename)
 }
 
-// Create is WriteMode of a new file: one that is there stays, and is fs.ErrExist.
+// WriteDurable is WriteMode of a file that is there after a loss of power, too.
+func WriteDurable(path string, b []byte, mode fs.FileMode) error {
+	return durable(path, WriteMode(path, b, mode))
+}
+
+// Create is WriteDurable of a new file: one that is there stays, and is fs.ErrExist.
 func Create(path string, b []byte, mode fs.FileMode) error {
-	return through(path, all(b), mode, func(temp, path string) error {
+	return durable(path, through(path, all(b), mode, func(temp, path string) error {
 		err := os.Link(temp, path)
 		if err == nil {
 			return os.Remove(temp)
@@ -36,7 +41,19 @@ func Create(path string, b []byte, mode fs.FileMode) error {
 			return fs.ErrExist
 		}
 		return os.Rename(temp, path) // a file system without links
-	})
+	}))
+}
+
+// durable waits until the name that a file was given is on disk.
+func durable(path string, written error) error {
+	if written != nil {
+		return written
+	}
+	d, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
 }
 
 func all(b []byte) func(w io.Writer) error {

@@ -10,13 +10,13 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"strings"
 
 	"golang.org/x/crypto/ssh"
 
 	"sotto/config"
+	"sotto/internal/atomicfile"
 )
 
 // PEM types of key files: PKCS #8 as it is, and OpenSSH's own format, which can be
@@ -25,6 +25,8 @@ const (
 	pemType     = "PRIVATE KEY"
 	opensshType = "OPENSSH PRIVATE KEY"
 )
+
+const ownerOnly = 0o600
 
 // ErrPassphrase: a key file is encrypted and there was no passphrase, or a wrong one.
 var ErrPassphrase = errors.New("keyfile: the key is encrypted")
@@ -49,7 +51,7 @@ func NewEncrypted(path string, passphrase []byte) (ed25519.PrivateKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	return key, createFile(path, b)
+	return key, atomicfile.Create(path, b, ownerOnly)
 }
 
 // encodeKey is the content of a key file.
@@ -68,19 +70,6 @@ func encodeKey(key ed25519.PrivateKey, passphrase []byte) ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: pemType, Bytes: der}), nil
 }
 
-// createFile writes a new file that only its owner may read, durably.
-func createFile(path string, b []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b)
-	if err == nil {
-		err = f.Sync()
-	}
-	return errors.Join(err, f.Close())
-}
-
 // Encrypt writes the same key into its file anew, under another passphrase; an empty
 // one leaves it in the open. The file is replaced at once.
 func Encrypt(path string, old Passphrase, passphrase []byte) error {
@@ -92,14 +81,7 @@ func Encrypt(path string, old Passphrase, passphrase []byte) error {
 	if err != nil {
 		return err
 	}
-	temp := path + ".new"
-	if err := os.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := createFile(temp, b); err != nil {
-		return err
-	}
-	return os.Rename(temp, path)
+	return atomicfile.WriteDurable(path, b, ownerOnly)
 }
 
 // Export is the content of an encrypted key file, to be kept elsewhere: that of a file

@@ -4,8 +4,6 @@ import (
 	"crypto/ed25519"
 	"encoding/hex"
 	"fmt"
-	"io/fs"
-	"os"
 
 	"sotto/config"
 )
@@ -24,12 +22,3 @@ func ParsePeerID(s string) (ed25519.PublicKey, error) {
 }
 
 func public(key ed25519.PrivateKey) ed25519.PublicKey { return key.Public().(ed25519.PublicKey) }
-
-// writeFile replaces a file at once, so that a crash leaves the old one or the new one.
-func writeFile(path string, b []byte, mode fs.FileMode) error {
-	temp := path + ".tmp"
-	if err := os.WriteFile(temp, b, mode); err != nil {
-		return err
-	}
-	return os.Rename(temp, path)
-}

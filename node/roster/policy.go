@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"sotto/config"
+	"sotto/internal/tomltext"
 	"sotto/privacy"
 	"sotto/privacy/account"
 )
@@ -81,7 +82,7 @@ func ReadPolicy(path string) (*Policy, error) {
 // ParsePolicy is ReadPolicy on bytes, with the ledger's folder as it is written.
 func ParsePolicy(file string, b []byte) (*Policy, error) {
 	p := new(Policy)
-	if err := decodeStrict(file, b, p); err != nil {
+	if err := tomltext.Decode(file, b, p); err != nil {
 		return nil, err
 	}
 	return p, inFile(file, p.validate())

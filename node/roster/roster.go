@@ -20,6 +20,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"sotto/config"
+	"sotto/internal/atomicfile"
 	"sotto/internal/tomltext"
 )
 
@@ -136,49 +137,13 @@ func Read(path string) (*Roster, error) {
 // Parse is Read on bytes; file names them in errors.
 func Parse(file string, b []byte) (*Roster, error) {
 	r := new(Roster)
-	if err := decodeStrict(file, b, r); err != nil {
+	if err := tomltext.Decode(file, b, r); err != nil {
 		return nil, err
 	}
 	if err := r.validate(); err != nil {
 		return nil, inFile(file, err)
 	}
 	return r, nil
-}
-
-// decodeStrict fills v from TOML and refuses keys that v does not have.
-func decodeStrict(file string, b []byte, v any) error {
-	b, err := tomltext.Of(file, b)
-	if err != nil {
-		return err
-	}
-	d := toml.NewDecoder(bytes.NewReader(b))
-	d.DisallowUnknownFields()
-	err = d.Decode(v)
-	var (
-		unknown *toml.StrictMissingError
-		wrong   *toml.DecodeError
-	)
-	switch {
-	case errors.As(err, &unknown) && len(unknown.Errors) > 0:
-		row, _ := unknown.Errors[0].Position()
-		return &config.Error{
-			File:  file,
-			Line:  row,
-			Key:   strings.Join(unknown.Errors[0].Key(), "."),
-			Found: "an unknown key",
-		}
-	case errors.As(err, &wrong):
-		row, _ := wrong.Position()
-		return &config.Error{
-			File:    file,
-			Line:    row,
-			Found:   strings.TrimPrefix(wrong.Error(), "toml: "),
-			Allowed: "TOML of the documented keys",
-		}
-	case err != nil:
-		return &config.Error{File: file, Found: err.Error(), Allowed: "TOML of the documented keys"}
-	}
-	return nil
 }
 
 func inFile(file string, err error) error {
@@ -343,7 +308,7 @@ func (r *Roster) Write(path string) error {
 	if err != nil {
 		return err
 	}
-	return writeFile(path, b, 0o644)
+	return atomicfile.Write(path, b)
 }
 
 // Encode returns the roster as TOML.
