@@ -7,6 +7,7 @@ import (
 
 	"sotto/agent"
 	"sotto/node/checkpoint"
+	"sotto/node/mark"
 )
 
 // barrier drives a node in rounds. A round waits for the frames of all in-neighbors, or
@@ -169,8 +170,8 @@ func (p *barrier) believes(l *link, round uint64) bool {
 	}
 	for i := range n.known {
 		a := &n.known[i]
-		if id := agent.ID(i); id != l.id && id != n.cfg.Self && a.last.signed != nil &&
-			a.last.Round+witnessEvery >= round {
+		if id := agent.ID(i); id != l.id && id != n.cfg.Self && a.Last.Bytes != nil &&
+			a.Last.Round+mark.Compared >= round {
 			return true
 		}
 	}

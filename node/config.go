@@ -146,10 +146,10 @@ type Ledgers struct {
 	Attestations  []*mark.Attestation
 	OnAttestation func(from agent.ID, a *mark.Attestation)
 	Book          func() mark.Book // what the ledger has come to; nil: nothing is charged
-	// OnRollback is called before a node that was rolled back goes on: with the furthest
-	// mark of its own that a neighbor holds. It brings the ledger to have what was
-	// charged.
-	OnRollback func(known *mark.Mark) error
+	// OnRollback is called before a node that was rolled back goes on, with a mark of its
+	// own that somebody holds, and how many charges the ledger lacks that the mark shows:
+	// of the run, and of other runs. It brings the ledger to have what was charged.
+	OnRollback func(known *mark.Mark, run, others uint64) error
 	// OnProof gets what shows that a member gave one round two contents, once for each
 	// member, in a goroutine of the transport's.
 	OnProof func(p *mark.Proof)

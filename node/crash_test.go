@@ -343,13 +343,22 @@ func TestForeignStateIsRefused(t *testing.T) {
 	}
 	before := [2][]byte{r.fs[0].Content("/state0/checkpoint"), r.fs[0].Content("/state0/checkpoint.2")}
 	for _, at := range []float64{0, .5, 1} {
-		// one stands in for the other
-		for k, name := range []string{"/state0/checkpoint", "/state0/checkpoint.2"} {
-			damage(name, at)
-			if err := resume(func(*node.Config) {}); (err == nil) != (k == 0) ||
-				err != nil && !errors.Is(err, checkpoint.ErrState) {
-				t.Errorf("a bit at %v of %d files: %v", at, k+1, err)
+		damaged := func(names ...string) error {
+			r.fs[0].Put("/state0/checkpoint", before[0])
+			r.fs[0].Put("/state0/checkpoint.2", before[1])
+			for _, name := range names {
+				damage(name, at)
 			}
+			return resume(func(*node.Config) {})
+		}
+		for _, name := range []string{"/state0/checkpoint", "/state0/checkpoint.2"} {
+			if err := damaged(name); err != nil { // the other one stands in for it
+				t.Errorf("a bit at %v of %s: %v", at, name, err)
+			}
+		}
+		err := damaged("/state0/checkpoint", "/state0/checkpoint.2")
+		if !errors.Is(err, checkpoint.ErrState) {
+			t.Errorf("a bit at %v of both files: %v", at, err)
 		}
 		r.fs[0].Put("/state0/checkpoint", before[0])
 		r.fs[0].Put("/state0/checkpoint.2", before[1])

@@ -119,9 +119,9 @@ func (g *generations) epoch(t *testing.T, epoch, person int, disk *ledgertest.Cr
 				return mark.Book{Ledger: [16]byte{1, byte(person)}, Head: l.Head(), Charges: l.Total(),
 					Total: l.Total()}
 			},
-			OnRollback: func(m *mark.Mark) error {
+			OnRollback: func(m *mark.Mark, missing, _ uint64) error {
 				g.told = append(g.told, m.Round)
-				for l.Total() < m.Charges {
+				for range missing {
 					if _, err := l.Charge(event); err != nil {
 						return err
 					}
@@ -265,12 +265,14 @@ func TestARestoreOverAChange(t *testing.T) {
 					generation{people: []int{3, 0, 2, 4}, from: 20})
 				g.copied, g.back, g.late, g.takes = copied, 30, 9*time.Second, time.Second
 				g.run(t, map[int]error{1: node.ErrRemoved})
-				if len(g.told) != 1 || g.told[0] < 30 {
-					t.Errorf("the restored member was told of rounds %v, want one at least 30", g.told)
+				if len(g.told) < 1 || slices.Max(g.told) < 30 {
+					t.Errorf("the restored member was told of rounds %v, want at least 30", g.told)
 				}
+				// Nobody knows that its marks from after the change count the charges
+				// that those from before it show: both are charged.
 				r, err := ledger.Verify("/ledger", ledger.Options{FS: g.disks[2], Accountant: "rdp"})
-				if err != nil || r.Charges < 60 {
-					t.Errorf("%d charges, want at least 60: %v", r.Charges, err)
+				if err != nil || r.Charges < 60 || r.Charges > 60+30 {
+					t.Errorf("%d charges, want 60 to 90: %v", r.Charges, err)
 				}
 			})
 		})

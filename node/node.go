@@ -111,8 +111,9 @@ func New(cfg Config) (*Node, error) {
 			return nil, err
 		}
 	}
-	if cfg.Book != nil {
+	if c == nil && cfg.Book != nil {
 		n.book = cfg.Book()
+		n.lineage.Begin(0, &n.book)
 	}
 	if err := n.intend(cfg.Next); err != nil {
 		return nil, err
@@ -164,7 +165,12 @@ func (n *Node) resume(c *checkpoint.Checkpoint) error {
 	if err := n.restore(c, every); err != nil {
 		return err
 	}
-	return n.pace.resume(c)
+	if err := n.pace.resume(c); err != nil || c.Finished || !n.cfg.marks() {
+		return err
+	}
+	// The next process is to know of this one, whatever it says before it steps.
+	c.Marks = n.encodeMarks(c.Claims)
+	return n.cfg.Store.Save(c)
 }
 
 // restore takes over what does not depend on the pace. place gives the present number of
@@ -185,7 +191,10 @@ func (n *Node) restore(c *checkpoint.Checkpoint, place func(i uint64) (int, bool
 	if c.Claims, err = n.decodeMarks(c.Marks, place); err != nil {
 		return err
 	}
-	n.claim = c.Claims[checkpoint.Kept-1]
+	if n.claim = c.Claims[checkpoint.Kept-1]; n.cfg.Book != nil {
+		n.book = n.cfg.Book()
+		n.lineage.Begin(n.former, &n.book)
+	}
 	return nil
 }
 
@@ -354,41 +363,4 @@ func (n *Node) rest(ctx context.Context) error {
 		n.mu.Unlock()
 	}
 	return n.linger(ctx)
-}
-
-// left is how many attempts to reach a neighbor that has finished must fail before it
-// counts as having left: its answer to the last frame may be lost, and nobody is there to
-// give another.
-const left = 5
-
-// linger serves neighbors until none needs anything more.
-func (n *Node) linger(ctx context.Context) error {
-	timer := time.NewTimer(n.cfg.Linger)
-	defer timer.Stop()
-	for {
-		if came, err := n.pace.attend(); err != nil {
-			return err
-		} else if came { // neighbors still meet this node
-			continue
-		}
-		n.mu.Lock()
-		waiting := 0
-		for _, l := range n.order {
-			if !l.finished || len(l.queue) > 0 && l.failed < left {
-				waiting++
-			}
-		}
-		n.mu.Unlock()
-		if waiting == 0 {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-timer.C:
-			n.cfg.Log.Warn("leaves although not every neighbor has finished", "neighbors", waiting)
-			return nil
-		case <-n.events:
-		}
-	}
 }

@@ -160,6 +160,9 @@ func (p *pairing) next(ctx context.Context) error {
 	timer := time.NewTimer(p.bell.Wait())
 	defer timer.Stop()
 	for {
+		if n.isLost() {
+			return errLost
+		}
 		if came, err := p.attend(); came || err != nil {
 			return err
 		}

@@ -9,10 +9,10 @@ import (
 
 // compare holds a member's mark against those that came before. A proof is returned once.
 // Node.mu is held.
-func (w *witness) compare(i agent.ID, h *held) *mark.Proof {
+func (w *witness) compare(i agent.ID, h *mark.Signed) *mark.Proof {
 	n := w.n
 	a := &n.known[i]
-	old := a.contradiction(&h.Mark)
+	old := a.Contradiction(&h.Mark)
 	if old == nil || a.lied {
 		return nil
 	}
@@ -31,7 +31,7 @@ func (w *witness) compare(i agent.ID, h *held) *mark.Proof {
 		Run:    hex.EncodeToString(origin[:]),
 		Name:   n.name(i),
 		Member: i,
-		Marks:  [2]string{hex.EncodeToString(old.signed), hex.EncodeToString(h.signed)},
+		Marks:  [2]string{hex.EncodeToString(old.Bytes), hex.EncodeToString(h.Bytes)},
 	}
 }
 

@@ -35,7 +35,7 @@ func (r *restored) slow(member int, also ...func(i int, c *node.Config)) func(in
 	return func(i int, c *node.Config) {
 		c.Gate = slowGate{c.Gate, time.Second}
 		c.Deadline, c.Linger = 10*time.Second, time.Hour
-		c.OnRollback = func(m *mark.Mark) error {
+		c.OnRollback = func(m *mark.Mark, missing, _ uint64) error {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			if i != member {
@@ -47,7 +47,7 @@ func (r *restored) slow(member int, also ...func(i int, c *node.Config)) func(in
 				if err != nil {
 					return err
 				}
-				for l.Head().Seq < m.Charges {
+				for range missing {
 					if _, err := l.Charge(*rec.Event); err != nil {
 						return err
 					}
@@ -223,7 +223,7 @@ func TestARestoredSnapshotIsChargedWhenNeighborsAreBack(t *testing.T) {
 					}
 				}
 				r.wait(t)
-				if len(r.known) != 1 || r.led[1].Head().Seq < had {
+				if len(r.known) < 1 || r.led[1].Head().Seq < had { // each neighbor may know of more
 					t.Errorf("it was told %+v, of %d charges, and has %d", r.known, had, r.led[1].Head().Seq)
 				}
 			})

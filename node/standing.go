@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"sotto/agent"
 	"sotto/node/checkpoint"
 	"sotto/node/mark"
 	"sotto/node/roster"
@@ -39,10 +38,9 @@ type standing struct {
 	claim      mark.Claim // of what was sent last
 	book       mark.Book  // when the last checkpoint was made
 	signed     []byte     // the present mark; nil: to be signed anew
-	reminder   *mark.Mark // the furthest mark of this node's own that somebody else holds
-	first      bool       // that was among the first words of who holds it
 	rejoined   int        // times in this process
 	greeting   bool       // it waits for the neighbors' words, and takes in nothing else
+	reminders
 }
 
 func drawNonce() uint64 {
@@ -72,33 +70,6 @@ func (s *standing) mark(c mark.Claim) []byte {
 	return signed
 }
 
-// remind notes a mark of this node's own that another member holds. Node.mu is held.
-func (s *standing) remind(from agent.ID, h *held) {
-	n := s.n
-	l := n.links[from]
-	if r := n.reminder; r != nil && !h.After(r) {
-		return
-	}
-	if h.Process == n.nonce {
-		return // what this process has said itself
-	}
-	n.reminder, n.first = &h.Mark, l != nil && !l.word
-}
-
-// lost reports whether others know this node to have been further than it is. Node.mu is
-// held.
-func (s *standing) lost() bool {
-	n := s.n
-	r := n.reminder
-	if r == nil || n.check.Finished {
-		return false
-	}
-	if r.Generation != n.generation {
-		return r.Generation > n.generation
-	}
-	return r.Round > n.check.Round || r.Charges > n.book.Charges
-}
-
 // rejoiner is a pace that can go on with a later round.
 type rejoiner interface {
 	// rejoin stores the node's state as that of the beginning of a round that others know
@@ -112,35 +83,47 @@ type rejoiner interface {
 func (s *standing) rejoin() error {
 	n := s.n
 	n.mu.Lock()
-	m, first := *n.reminder, n.first
-	n.reminder = nil
-	n.rejoined++
 	from, charges := n.check.Round, n.book.Charges
+	round, generation := from, n.generation
+	var known []*mark.Mark
+	if n.ahead(n.reminder) {
+		known = append(known, n.reminder)
+	}
+	if n.debt != nil {
+		known = append(known, n.debt)
+	}
+	for _, m := range known {
+		round, generation = max(round, m.Round), max(generation, m.Generation)
+	}
+	n.reminder, n.debt = nil, nil
+	n.rejoined++
+	most := mostRejoins * (1 + len(n.order)) // neighbors come back late, and tell in parts
 	n.mu.Unlock()
+	was := known[len(known)-1]
 	at := fmt.Sprintf("round %d with %d charges, its neighbors have its word for %d with %d", from, charges,
-		m.Round, m.Charges)
+		was.Round, was.Charges)
 	p, can := n.pace.(rejoiner)
 	switch {
-	case !first && n.started || n.rejoined > mostRejoins:
+	case n.rejoined > most:
 		return fmt.Errorf("%w: it stands at %s", ErrClone, at)
 	case !can:
 		return fmt.Errorf("%w: this node stands at %s; allowed: the newest state and ledger, because a run "+
 			"of this pace cannot go on from there", ErrBehind, at)
-	case n.cfg.Remembers && m.Round > from:
+	case n.cfg.Remembers && round > from:
 		return fmt.Errorf("%w: this node stands at %s; allowed: the newest state and ledger, because the "+
 			"private iterate follows from all answers", ErrBehind, at)
 	}
-	n.cfg.Log.Error("this node was rolled back", "stands at", from, "was at", m.Round, "charges",
-		charges, "had", m.Charges)
-	if n.cfg.OnRollback != nil {
-		if err := n.cfg.OnRollback(&m); err != nil {
-			return fmt.Errorf("rolled back from round %d to %d: %w", m.Round, from, err)
+	n.cfg.Log.Error("this node was rolled back", "stands at", from, "was at", was.Round, "charges",
+		charges, "had", was.Charges)
+	for k, m := range known {
+		if err := n.repay(m, k == 0); err != nil {
+			return err
 		}
 	}
 	n.mu.Lock()
-	n.generation, n.signed = max(n.generation, m.Generation)+1, nil
+	n.generation, n.signed = generation+1, nil
 	n.mu.Unlock()
-	if err := p.rejoin(max(m.Round, from)); err != nil {
+	if err := p.rejoin(round); err != nil {
 		return err
 	}
 	n.mu.Lock()
@@ -288,8 +271,6 @@ func (s *standing) stalled() error {
 		"without who is gone", ErrStalled, n.check.Round, unit, n.cfg.Patience, strings.Join(whom, ", "))
 }
 
-const marksTag = "sotto node marks/1"
-
 // encodeMarks writes what the node has said and heard: its generation, the claims of the
 // two messages that it keeps, and the newest mark of each member. Node.mu is held.
 func (s *standing) encodeMarks(claims [checkpoint.Kept]mark.Claim) []byte {
@@ -297,24 +278,18 @@ func (s *standing) encodeMarks(claims [checkpoint.Kept]mark.Claim) []byte {
 	if !n.cfg.marks() {
 		return nil
 	}
-	b := u64(agent.AppendTag(nil, marksTag), n.generation)
-	for i := range claims {
-		b = claims[i].Append(b)
+	m := mark.Memory{Generation: n.generation, Process: n.nonce, Lineage: n.lineage, Claims: claims[:]}
+	if n.debt == nil && !slices.ContainsFunc(n.order, func(l *link) bool { return !l.word }) {
+		m.Lineage = mark.Lineage{} // all have said what they know
 	}
-	count := 0
 	for i := range n.known {
-		if n.known[i].last.signed != nil {
-			count++
+		a := &n.known[i]
+		for _, h := range a.ByProcess() {
+			m.Members = append(m.Members, mark.Remembered{Member: uint64(i), Backs: a.backs, Lied: a.lied,
+				Signed: h.Bytes})
 		}
 	}
-	b = u64(b, uint64(count))
-	for i := range n.known {
-		if a := &n.known[i]; a.last.signed != nil {
-			b = u64(b, uint64(i), a.backs, flag(a.lied))
-			b = append(b, a.last.signed...)
-		}
-	}
-	return b
+	return m.Encode()
 }
 
 // decodeMarks reads what encodeMarks writes; nothing is of a node that had none. place
@@ -328,34 +303,26 @@ func (s *standing) decodeMarks(b []byte, place func(i uint64) (int, bool)) (
 	if len(b) == 0 || !n.cfg.marks() {
 		return claims, nil
 	}
-	bad := fmt.Errorf("%w: its marks do not decode", checkpoint.ErrState)
-	tag := agent.AppendTag(nil, marksTag)
-	const entry = 24 + mark.Size
-	if len(b) < len(tag)+16+checkpoint.Kept*mark.ClaimSize || string(b[:len(tag)]) != string(tag) {
-		return claims, bad
+	m, err := mark.ReadMemory(b, len(claims), 3*roster.MaxMembers)
+	if err != nil {
+		return claims, fmt.Errorf("%w: %w", checkpoint.ErrState, err)
 	}
-	b = b[len(tag):]
-	n.generation = binary.LittleEndian.Uint64(b)
-	b = b[8:]
-	for i := range claims {
-		claims[i], b = mark.ReadClaim(b), b[mark.ClaimSize:]
-	}
-	count := binary.LittleEndian.Uint64(b)
-	if b = b[8:]; uint64(len(b)) != count*entry || count > roster.MaxMembers {
-		return claims, bad
-	}
-	for ; len(b) > 0; b = b[entry:] {
-		i, there := place(binary.LittleEndian.Uint64(b))
+	copy(claims[:], m.Claims)
+	n.generation, n.former, n.lineage = m.Generation, m.Process, m.Lineage
+	for _, r := range m.Members {
+		i, there := place(r.Member)
 		switch {
 		case !there && n.check.Run == n.cfg.Run && n.cfg.Since == nil:
-			return claims, bad
+			return claims, fmt.Errorf("%w: a mark of member %d", checkpoint.ErrState, r.Member)
 		case !there: // it has left
 			continue
 		}
-		a := &n.known[i]
-		a.backs, a.lied = binary.LittleEndian.Uint64(b[8:]), binary.LittleEndian.Uint64(b[16:]) == 1
-		signed := slices.Clone(b[24:entry])
-		a.last = held{mark.Read(signed), signed}
+		a, h := &n.known[i], mark.Signed{Mark: mark.Read(r.Signed), Bytes: r.Signed}
+		if a.backs, a.lied = r.Backs, r.Lied; a.Last.Bytes == nil {
+			a.Last = h
+		} else {
+			a.Former = append(a.Former, h)
+		}
 	}
 	return claims, nil
 }

@@ -185,7 +185,7 @@ func (n *Node) Status() Status {
 			Round:       l.round,
 			Awaited:     awaited(n, l),
 			Attestation: l.attestation,
-			Ledger:      n.known[l.id].last.Seen(),
+			Ledger:      n.known[l.id].Last.Seen(),
 			Fault:       l.fault,
 			ClockAhead:  n.known[l.id].clock.Ahead.Seconds(),
 			Doubts:      n.known[l.id].doubts(),

@@ -47,10 +47,17 @@ func (p *ticker) counts() (unit string, total uint64, known bool) {
 func (p *ticker) next(ctx context.Context) error {
 	timer := time.NewTimer(p.bell.Wait())
 	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
+	for rung := false; !rung; {
+		if p.n.isLost() {
+			return errLost
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-p.n.events:
+		case <-timer.C:
+			rung = true
+		}
 	}
 	p.bell.Rung()
 	report := RoundReport{Round: p.n.check.Round, Woke: p.bell.Next}

@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -14,15 +13,9 @@ import (
 	"sotto/node/mark"
 )
 
-// witnessEvery is how many rounds lie between two marks of a member that those who hear
-// it compare with each other.
-const witnessEvery = 16
-
 // An acquaintance is what a node knows of a member by its marks. Node.mu guards it.
 type acquaintance struct {
 	version byte   // of its frames; 0: none has come
-	last    held   // the newest mark
-	earlier []held // of the rounds before, at most two, and of two rounds to compare
 	retired uint64 // its process before the present one, or before a hello that was refused
 	rival   uint64 // the process whose hello was refused
 	until   uint64 // the latest round that the retired process may have reached
@@ -30,6 +23,7 @@ type acquaintance struct {
 	twice   bool   // two processes take part with its key
 	lied    bool   // one round had two contents
 	clock   clock.Skew
+	mark.History
 }
 
 func (a *acquaintance) doubts() Doubts { return Doubts{a.backs, a.twice, a.lied} }
@@ -44,84 +38,28 @@ type witness struct {
 	courier    courier
 }
 
-// held is a mark with its signature; a nil one is none.
-type held struct {
-	mark.Mark
-	signed []byte
-}
-
 // marks reports whether the node signs what it says.
 func (c *Config) marks() bool { return c.Sign != nil && c.Keys != nil }
 
-// compared reports whether a mark is one that members compare.
-func (h *held) compared() bool { return h.Sent != mark.NoRound && h.Sent%witnessEvery == 0 }
-
-// keep notes a mark that was verified.
-func (a *acquaintance) keep(h held) {
-	if a.last.signed != nil && !h.After(&a.last.Mark) && h.Sent == a.last.Sent {
-		return
-	}
-	if a.last.signed == nil || h.After(&a.last.Mark) {
-		a.last, h = h, a.last
-	}
-	if h.signed == nil {
-		return
-	}
-	a.earlier = append(a.earlier, h)
-	plain, compared := 0, 0
-	for i := len(a.earlier) - 1; i >= 0; i-- {
-		e := &a.earlier[i]
-		count := &plain
-		if e.compared() {
-			count = &compared
-		}
-		if *count++; *count > 2 || e.Generation < a.last.Generation {
-			a.earlier = slices.Delete(a.earlier, i, i+1)
-		}
-	}
-}
-
-// contradiction finds a mark that gives a round another content than m does.
-func (a *acquaintance) contradiction(m *mark.Mark) *held {
-	for _, h := range append([]held{a.last}, a.earlier...) {
-		if h.signed != nil && m.Contradicts(&h.Mark) {
-			return &h
-		}
-	}
-	return nil
-}
-
-// shown is the newest mark that members compare; nil: there is none.
-func (a *acquaintance) shown() *held {
-	all := append([]held{a.last}, a.earlier...)
-	var best *held
-	for i := range all {
-		if h := &all[i]; h.signed != nil && h.compared() && (best == nil || h.Sent > best.Sent) {
-			best = h
-		}
-	}
-	return best
-}
-
 // verified reads a mark, whose signature is not checked again where it is known.
-func (w *witness) verified(b []byte, member agent.ID) (held, error) {
+func (w *witness) verified(b []byte, member agent.ID) (mark.Signed, error) {
 	n := w.n
 	n.mu.Lock()
-	known := bytes.Equal(b, n.known[member].last.signed)
+	known := bytes.Equal(b, n.known[member].Last.Bytes)
 	n.mu.Unlock()
 	if known {
-		return held{mark.Read(b), b}, nil
+		return mark.Signed{Mark: mark.Read(b), Bytes: b}, nil
 	}
 	m, err := mark.Parse(b, n.cfg.origin(), member, n.cfg.Keys[member])
 	if s := n.cfg.Since; err != nil && s != nil && s.Formers != nil && s.Formers[member] != nil {
 		m, err = mark.Parse(b, n.cfg.origin(), member, s.Formers[member])
 	}
-	return held{m, bytes.Clone(b)}, err
+	return mark.Signed{Mark: m, Bytes: bytes.Clone(b)}, err
 }
 
 // shown is the mark of another process with this member's key that a neighbor has
 // answered with; nil where it does not hold, and for any other answer.
-func (w *witness) shown(answer error) *held {
+func (w *witness) shown(answer error) *mark.Signed {
 	var t *Twin
 	if !errors.As(answer, &t) || !w.n.cfg.marks() {
 		return nil
@@ -187,7 +125,7 @@ func (w *witness) unmarked(from agent.ID) error {
 }
 
 // admit says whether a frame with a verified mark is taken. Node.mu is held.
-func (w *witness) admit(f *Frame, a *acquaintance, h *held) error {
+func (w *witness) admit(f *Frame, a *acquaintance, h *mark.Signed) error {
 	n := w.n
 	if l := n.links[f.Sender]; l != nil && l.old {
 		l.renew(n)
@@ -199,9 +137,9 @@ func (w *witness) admit(f *Frame, a *acquaintance, h *held) error {
 	if h.Process == a.retired && h.Round > a.until && a.retired != 0 {
 		n.twice(f.Sender, a)
 	}
-	last := &a.last
-	if last.signed == nil {
-		a.keep(*h)
+	last := &a.Last
+	if last.Bytes == nil {
+		a.Keep(*h)
 		return nil
 	}
 	if h.Behind(&last.Mark) {
@@ -213,7 +151,7 @@ func (w *witness) admit(f *Frame, a *acquaintance, h *held) error {
 			// what was under way of a process that has ended is one round further at most
 			a.rival, a.retired, a.until = h.Process, last.Process, last.Round+1
 		} else if h.Process == a.rival && last.Process == a.retired && last.Round > a.until {
-			return &Twin{last.signed}
+			return &Twin{last.Bytes}
 		}
 		return fmt.Errorf("%w: it says round %d, record %d, and has said round %d, record %d",
 			RefusedBehind, h.Round, h.Head.Seq, last.Round, last.Head.Seq)
@@ -230,17 +168,17 @@ func (w *witness) admit(f *Frame, a *acquaintance, h *held) error {
 	if f.Kind == Hello && h.Process != last.Process {
 		a.retired, a.until = last.Process, max(h.Round, last.Round)
 	}
-	a.keep(*h)
+	a.Keep(*h)
 	return nil
 }
 
 // back names a member that has gone back, the first, second, fourth time and so on.
 // Node.mu is held.
-func (w *witness) back(i agent.ID, a *acquaintance, h *held) {
+func (w *witness) back(i agent.ID, a *acquaintance, h *mark.Signed) {
 	n := w.n
 	if a.backs++; a.backs&(a.backs-1) == 0 {
 		n.cfg.Log.Warn("a peer was rolled back, or another one has its key", "peer", n.name(i), "says round",
-			h.Round, "was at", a.last.Round, "says charges", h.Charges, "had", a.last.Charges)
+			h.Round, "was at", a.Last.Round, "says charges", h.Charges, "had", a.Last.Charges)
 	}
 }
 
@@ -259,7 +197,7 @@ func (w *witness) Marks() (all []mark.Held) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for i := range n.known {
-		if b := n.known[i].last.signed; b != nil {
+		if b := n.known[i].Last.Bytes; b != nil {
 			all = append(all, mark.Held{Member: agent.ID(i), Signed: hex.EncodeToString(b)})
 		}
 	}
@@ -297,9 +235,9 @@ func (w *witness) hear(f *Frame) error {
 		n.mu.Lock()
 		var proof *mark.Proof
 		if s.Member == n.cfg.Self {
-			n.remind(f.Sender, &h)
-		} else if proof = n.compare(s.Member, &h); n.known[s.Member].last.signed != nil {
-			n.known[s.Member].keep(h)
+			n.remind(&h)
+		} else if proof = n.compare(s.Member, &h); n.known[s.Member].Last.Bytes != nil {
+			n.known[s.Member].Keep(h)
 		}
 		n.mu.Unlock()
 		n.accuse(proof)
@@ -322,8 +260,10 @@ func (w *witness) hear(f *Frame) error {
 func (w *witness) testify(to agent.ID, others []mark.Testified, wants bool) {
 	n := w.n
 	t := mark.Testimony{Terms: n.cfg.terms(), Wants: wants, Marks: others}
-	if h := &n.known[to].last; h.signed != nil && len(t.Marks) < mark.MostMarks {
-		t.Marks = append([]mark.Testified{{Member: to, Signed: h.signed}}, t.Marks...)
+	for _, h := range n.known[to].ByProcess() {
+		if len(t.Marks) < mark.MostMarks {
+			t.Marks = append(t.Marks, mark.Testified{Member: to, Signed: h.Bytes})
+		}
 	}
 	if l := n.links[to]; l != nil {
 		if n.known[to].version != oldestFrame {
@@ -339,13 +279,13 @@ func (w *witness) testify(to agent.ID, others []mark.Testified, wants bool) {
 // each member at every time. Node.mu is held.
 func (w *witness) exchange(round uint64) {
 	n := w.n
-	if !n.cfg.marks() || round%witnessEvery != 0 {
+	if !n.cfg.marks() || round%mark.Compared != 0 {
 		return
 	}
-	turn := int(round / witnessEvery)
+	turn := int(round / mark.Compared)
 	to := map[agent.ID][]mark.Testified{}
 	for _, l := range n.order {
-		shown := n.known[l.id].shown()
+		shown := n.known[l.id].Shown()
 		if l.mail == nil || shown == nil {
 			continue
 		}
@@ -358,7 +298,7 @@ func (w *witness) exchange(round uint64) {
 		for k := range min(2, len(hearers)) {
 			i := hearers[(turn+k)%len(hearers)]
 			if len(to[i]) < mark.MostMarks {
-				to[i] = append(to[i], mark.Testified{Member: l.id, Signed: shown.signed})
+				to[i] = append(to[i], mark.Testified{Member: l.id, Signed: shown.Bytes})
 			}
 		}
 	}

@@ -16,18 +16,14 @@ func (p *process) book() mark.Book {
 	return b
 }
 
-// rolledBack brings the ledger to have what the node's own mark, which a neighbor held,
-// says that it had. What it lacks is charged, as a record that says so. Where charges of
-// other runs are missing too nobody knows their price: ledger.ErrRollback.
-func (p *process) rolledBack(m *mark.Mark) error {
+// rolledBack brings the ledger to have what one of the node's own marks, which somebody
+// held, shows that it lacks: missing charges of this run, as a record that says so. Nobody
+// knows the price of charges of other runs: ledger.ErrRollback.
+func (p *process) rolledBack(m *mark.Mark, missing, others uint64) error {
 	have := p.book()
-	missing := uint64(0)
-	if m.Charges > have.Charges {
-		missing = m.Charges - have.Charges
-	}
-	if m.Total > have.Total+missing {
+	if others > 0 {
 		return fmt.Errorf("%w: the ledger lacks %d charges of other runs, whose price nobody here knows; "+
-			"allowed: the newest ledger of these data", ledger.ErrRollback, m.Total-have.Total-missing)
+			"allowed: the newest ledger of these data", ledger.ErrRollback, others)
 	}
 	if missing == 0 && (m.Ledger == have.Ledger && m.Head.Seq <= have.Head.Seq) {
 		return nil // the state alone was older

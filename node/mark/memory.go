@@ -1,0 +1,98 @@
+package mark
+
+import (
+	"encoding/binary"
+	"errors"
+	"slices"
+
+	"sotto/agent"
+)
+
+// Memory is what a node keeps in its state of what it has said and heard.
+type Memory struct {
+	Generation uint64
+	Process    uint64 // the last one that has stored the state; 0: of an earlier version
+	Lineage    Lineage
+	Claims     []Claim // of the messages that are kept, as many as the reader expects
+	Members    []Remembered
+}
+
+// Remembered is a mark that is kept of one member, and what is known of it. The first one
+// of a member is its newest, others are of processes before.
+type Remembered struct {
+	Member uint64
+	Backs  uint64 // how often it has said that it was rolled back
+	Lied   bool
+	Signed []byte
+}
+
+// The layouts of a memory. The first one has no process and no lineage.
+const (
+	memoryTag1 = "sotto node marks/1"
+	memoryTag2 = "sotto node marks/2"
+)
+
+// errMemory says that bytes are no memory; who reads the state names it.
+var errMemory = errors.New("marks that do not decode")
+
+// Encode writes the memory, for ReadMemory.
+func (m *Memory) Encode() []byte {
+	b := u64(agent.AppendTag(nil, memoryTag2), m.Generation, m.Process)
+	b = m.Lineage.append(b)
+	for i := range m.Claims {
+		b = m.Claims[i].Append(b)
+	}
+	b = u64(b, uint64(len(m.Members)))
+	for _, r := range m.Members {
+		lied := uint64(0)
+		if r.Lied {
+			lied = 1
+		}
+		b = append(u64(b, r.Member, r.Backs, lied), r.Signed...)
+	}
+	return b
+}
+
+// ReadMemory reads what Encode writes, with so many claims and at most so many marks.
+func ReadMemory(b []byte, claims, marks int) (*Memory, error) {
+	m := new(Memory)
+	if rest, ok := cutTag(b, memoryTag2); ok && len(rest) >= 16 {
+		m.Generation, m.Process = binary.LittleEndian.Uint64(rest), binary.LittleEndian.Uint64(rest[8:])
+		if b, ok = m.Lineage.read(rest[16:]); !ok {
+			return nil, errMemory
+		}
+	} else if rest, ok := cutTag(b, memoryTag1); ok && len(rest) >= 8 {
+		m.Generation, b = binary.LittleEndian.Uint64(rest), rest[8:]
+	} else {
+		return nil, errMemory
+	}
+	if len(b) < claims*ClaimSize+8 {
+		return nil, errMemory
+	}
+	for range claims {
+		m.Claims, b = append(m.Claims, ReadClaim(b)), b[ClaimSize:]
+	}
+	const entry = 24 + Size
+	count := binary.LittleEndian.Uint64(b)
+	if b = b[8:]; count > uint64(marks) || uint64(len(b)) != count*entry {
+		return nil, errMemory
+	}
+	for ; len(b) > 0; b = b[entry:] {
+		m.Members = append(m.Members, Remembered{
+			Member: binary.LittleEndian.Uint64(b),
+			Backs:  binary.LittleEndian.Uint64(b[8:]),
+			Lied:   binary.LittleEndian.Uint64(b[16:]) == 1,
+			Signed: slices.Clone(b[24:entry]),
+		})
+	}
+	return m, nil
+}
+
+// cutTag takes a tag from the front.
+func cutTag(b []byte, tag string) (rest []byte, ok bool) {
+	t := agent.AppendTag(nil, tag)
+	if len(b) < len(t) || string(b[:len(t)]) != string(t) {
+		return nil, false
+	}
+	return b[len(t):], true
+}
