@@ -60,14 +60,21 @@ func (a *auditor) claim() (audit.Claim, error) {
 
 // epsilon is the upper end of what steps cost by the run's accountant.
 func (a *auditor) epsilon(steps ...account.PlanStep) (float64, error) {
-	p := &a.e.Setup.Target
-	i, err := account.Epsilon(account.Plan{
-		Accountant: p.Accountant,
-		Adjacency:  p.Adjacency,
-		Unit:       p.Unit,
-		Steps:      steps,
-	}, p.Delta)
+	i, err := costOf(a.e, a.e.Setup.Target.Accountant, steps)
 	return i.Upper, err
+}
+
+// least is what steps cost at least. Of the accountants one has a lower end that tells
+// something.
+func least(e *experiment.Experiment, steps ...account.PlanStep) (float64, error) {
+	i, err := costOf(e, "pld", steps)
+	return i.Lower, err
+}
+
+func costOf(e *experiment.Experiment, accountant string, steps []account.PlanStep) (account.Interval, error) {
+	p := &e.Setup.Target
+	return account.Epsilon(account.Plan{Accountant: accountant, Adjacency: p.Adjacency, Unit: p.Unit,
+		Steps: steps}, p.Delta)
 }
 
 // total fills in the claim of the whole run.
@@ -93,7 +100,7 @@ func (a *auditor) total(c *audit.Claim, r account.Release) error {
 		if err != nil {
 			return 0, err
 		}
-		return a.epsilon(account.Fixed(ev, pl.Charges()))
+		return least(e, account.Fixed(ev, pl.Charges()))
 	}
 	return nil
 }
@@ -146,7 +153,7 @@ func (a *auditor) personalTotal(c *audit.Claim) error {
 			}
 			steps = append(steps, account.Fixed(ev, k.step.Times))
 		}
-		return a.epsilon(steps...)
+		return least(a.e, steps...)
 	}
 	return nil
 }
@@ -171,8 +178,10 @@ func (a *auditor) publishedClaim(c audit.Claim) (audit.Claim, error) {
 	c.Sampled = i.Upper
 	if rounds {
 		c.TotalOf = func(mu float64) (float64, error) {
-			i, err := account.Epsilon(claimer.Plan(pl, 1/mu), c.Delta)
-			return i.Upper, err
+			p := claimer.Plan(pl, 1/mu)
+			p.Accountant = "pld"
+			i, err := account.Epsilon(p, c.Delta)
+			return i.Lower, err
 		}
 	}
 	return c, nil

@@ -95,7 +95,7 @@ func (a *auditor) localTotal(c *audit.Claim, g *privacy.Gate) error {
 		if err != nil {
 			return 0, err
 		}
-		return a.epsilon(account.Fixed(ev, 1), account.Fixed(labels, 1))
+		return least(a.e, account.Fixed(ev, 1), account.Fixed(labels, 1))
 	}
 	return nil
 }

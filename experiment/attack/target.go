@@ -107,8 +107,9 @@ func newTarget(e *experiment.Experiment, o Options, edit func(*experiment.Seat))
 	t := &audit.Target{
 		Name: fmt.Sprintf("%s, agent %d", e.File.Run.Name, o.Agent),
 		Answers: audit.Answers{
-			Dim:  e.Task.Model.Dim() + e.Plans[0].Extra(),
-			Free: experiment.FreeQueries,
+			Dim:      e.Task.Model.Dim() + e.Plans[0].Extra(),
+			Replaced: e.Setup.Target.Adjacency == account.ReplaceOne,
+			Free:     experiment.FreeQueries,
 		},
 		Machine: audit.Machine{Algorithm: a.algorithm, Drive: a.drive},
 		Open:    a.open,

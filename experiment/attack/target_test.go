@@ -258,3 +258,59 @@ func tight(t *testing.T, many, more int) {
 		}
 	}
 }
+
+// What an audit says that a run has at least is no more than what another accountant
+// proves that it has at most, whatever the run's own one is. By RDP it was 5 % more.
+func TestTheLeastIsBelowTheMost(t *testing.T) {
+	for _, accountant := range []string{"rdp", "pld"} {
+		e, err := glyphRun("privacy.accountant=" + accountant)()
+		if err != nil {
+			t.Fatal(err)
+		}
+		target, err := Target(e, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		least, err := target.Claim.TotalOf(target.Claim.Mu)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pl := &e.Plans[0]
+		most, err := costOf(e, "pld", []account.PlanStep{account.Fixed(pl.Events[0], pl.Charges())})
+		if err != nil || least > most.Upper || least < .98*most.Upper {
+			t.Errorf("%s: at least %v, at most %v: %v", accountant, least, most, err)
+		}
+	}
+}
+
+// Under replace-one the sampler draws one of two records in either world. That is no
+// violation, however little noise there is.
+func TestSampledReplacementIsNoViolation(t *testing.T) {
+	e, err := fileRun("replaced.toml", `rounds = 20
+[topology]
+graph = "complete"
+agents = 2
+[data]
+dataset = "glyphs"
+train = 400
+test = 40
+resize = 8
+[model]
+name = "logistic"
+[algorithm]
+name = "dsgd"
+step_size = 0.1
+[privacy]
+adjacency = "replace-one"
+noise_multiplier = 0.3
+target_delta = 1e-4
+batch_size = 100
+`)()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, ok := attack(t, e, (*audit.Target).Step, audit.Options{Observations: 500, Beta: 1e-3, Sampled: true})
+	if !ok || r.Violated {
+		t.Errorf("%v, %+v", ok, r)
+	}
+}

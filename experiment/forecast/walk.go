@@ -2,11 +2,14 @@ package forecast
 
 import (
 	"math"
+	"slices"
 
 	"sotto/experiment"
 	"sotto/experiment/exposure"
+	"sotto/experiment/plan"
 	"sotto/experiment/rundir"
 	"sotto/model"
+	"sotto/privacy/account"
 	"sotto/privacy/account/network"
 )
 
@@ -29,11 +32,32 @@ func Walk(e *experiment.Experiment) (*rundir.WalkFigures, error) {
 	if err != nil {
 		return nil, err
 	}
-	local, err := e.Plans[0].Cost(&e.Setup.Target, e.Plans[0].Charges())
+	local, err := dearest(e)
 	if err != nil {
 		return nil, err
 	}
 	return exposure.Walk(g, w, f.Privacy.TargetDelta, local)
+}
+
+// dearest is the cost of the agent whose whole plan costs most.
+func dearest(e *experiment.Experiment) (most account.Interval, err error) {
+	var known []plan.Cost
+	for i := range e.Plans {
+		p := &e.Plans[i]
+		c := plan.Cost{Event: p.Events[0], Times: p.Charges()}
+		if slices.ContainsFunc(known, func(k plan.Cost) bool {
+			return k.Times == c.Times && k.Event.Equal(c.Event)
+		}) {
+			continue
+		}
+		known = append(known, c)
+		cost, err := p.Cost(&e.Setup.Target, c.Times)
+		if err != nil {
+			return most, err
+		}
+		most.Lower, most.Upper = max(most.Lower, cost.Lower), max(most.Upper, cost.Upper)
+	}
+	return most, nil
 }
 
 // mixture describes the run's walk to the accountant. Where owners' record counts differ,

@@ -199,16 +199,14 @@ func Steps(p Plan, target Budget) (int, error) {
 	}
 	largest := p.maxPeriods()
 	lo, hi := 1, 2
-	for hi < largest {
+	for hi <= largest {
 		if fits, err = ok(hi); err != nil {
 			return 0, err
 		}
 		if !fits {
 			break
 		}
-		if lo, hi = hi, 4*hi; hi > 1<<40 {
-			return largest, nil // nothing that is charged costs so little
-		}
+		lo, hi = hi, 4*hi
 	}
 	hi = min(hi, largest+1)
 	for hi-lo > 1 {

@@ -99,6 +99,21 @@ func TestSteps(t *testing.T) {
 	}
 }
 
+// Of noise so large that trillions of steps fit, the answer is a number that holds. It
+// was 2^53, with epsilon 85 for the target 1.
+func TestManySteps(t *testing.T) {
+	t.Parallel()
+	p := DPSGD(AddRemove, 1, 1)
+	p.Accountant, p.NoiseMultiplier = "gdp", 1e7
+	n, err := Steps(p, Budget{1, 1e-5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all := math.Pow(1e7*GaussianMu(1, 1e-5), 2); math.Abs(float64(n)-all) > 1e-9*all {
+		t.Errorf("%d steps, the closed form has %g", n, all)
+	}
+}
+
 func TestRate(t *testing.T) {
 	t.Parallel()
 	p := DPSGD(AddRemove, 0, 1000)

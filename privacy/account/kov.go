@@ -147,7 +147,11 @@ func KOVDelta(e0, d0 float64, count int, eps float64) float64 {
 			}
 		}
 	}
-	return math.Min(1, -math.Expm1(keep)+math.Exp(keep)*sum)
+	delta := math.Min(1, -math.Expm1(keep)+math.Exp(keep)*sum)
+	if delta == 0 && eps < k*e0 { // it is not 0, but below what a float64 can say
+		return math.SmallestNonzeroFloat64
+	}
+	return delta
 }
 
 // KOVEpsilon inverts KOVDelta, solved continuously to 1e-12 and rounded up; +Inf where

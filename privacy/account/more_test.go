@@ -56,6 +56,15 @@ func TestKOVAgainstGrids(t *testing.T) {
 	box, lap := must(t)(EpsDelta(0.1, 0)), must(t)(DiscreteLaplace(0.1, 1))
 	within(t, "discrete Laplace", upper(t, newPLD(t, AddRemove, Record()), lap, 100, 1e-5),
 		upper(t, newPLD(t, AddRemove, Record()), box, 100, 1e-5), 1e-6)
+	// Without a delta the epsilons add up, however small the last delta before that is.
+	for _, count := range []int{3, 1200, 40_000} {
+		if e := KOVEpsilon(.1, 0, count, 0); math.Abs(e-.1*float64(count)) > 1e-9*float64(count) {
+			t.Errorf("%d boxes of epsilon .1 at delta 0: %v", count, e)
+		}
+	}
+	if d := KOVDelta(.1, 0, 40_000, 3000); d == 0 {
+		t.Error("delta at 3000 of 4000 is 0")
+	}
 	if e := KOVEpsilon(0.5, 1e-3, 10, 1e-3); !math.IsInf(e, 1) {
 		t.Errorf("ten boxes of delta 1e-3 at 1e-3: %v", e)
 	}

@@ -75,6 +75,9 @@ func TestCurvesByQuadrature(t *testing.T) {
 		pure := math.Pow(p, a)*math.Pow(1-p, 1-a) + math.Pow(1-p, a)*math.Pow(p, 1-a)
 		within(t, "pure", pureCurve(0.7)(a), math.Log(pure)/(a-1), 1e-12)
 	}
+	if r := responseZero(0, 3)(2); !math.IsInf(r, 1) { // the other record has answers that it never gives
+		t.Errorf("response without noise, against the uniform one: %v", r)
+	}
 	within(t, "laplace at 1", laplaceCurve(1)(1+1e-10), 1+math.Expm1(-1), 1e-9)
 	within(t, "pure at 1", pureCurve(0.7)(1+1e-10), 0.7*math.Tanh(0.35), 1e-9)
 }

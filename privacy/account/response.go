@@ -63,7 +63,7 @@ func responseZero(p float64, k int) curve {
 	hi, lo, n := 1-p+p/float64(k), p/float64(k), float64(k)
 	return func(a float64) float64 {
 		if lo == 0 {
-			return math.Max(math.Log(n), 0)
+			return math.Inf(1) // the null record's answer may be one that the record never gives
 		}
 		// One order serves both directions: the larger of D(P||U) and D(U||P).
 		pu := math.Log(n) + logSumExp(a*math.Log(hi), math.Log(n-1)+a*math.Log(lo))/(a-1)

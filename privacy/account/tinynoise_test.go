@@ -1,6 +1,7 @@
 package account_test
 
 import (
+	"errors"
 	"math"
 	"testing"
 
@@ -90,5 +91,51 @@ func TestTinyNoise(t *testing.T) {
 			!(i.Lower <= above.Upper*(1+1e-9)) {
 			t.Errorf("%+v: %v, upper end alone %v, at least %v, RDP %v", c, i, alone, least, above.Upper)
 		}
+	}
+}
+
+// Of one answer with rate q in either direction delta at epsilon 0 is q(1-2Phi(-1/z)), as
+// far as the two mixtures are apart. Tiny noise has the whole of q, and an epsilon far
+// above 0, under replace-one as well. It was stated as 0, with lower end 0.
+func TestTinyNoiseOfReplacedRecords(t *testing.T) {
+	rates, noises := []float64{.5}, []float64{.0259, .02}
+	if long.Tests {
+		rates, noises = []float64{.01, .5}, []float64{.3, .05, .026, .0259, .02, .01, .001}
+	}
+	for _, q := range rates {
+		for _, z := range noises {
+			g, err := account.Gaussian(z, 2) // of a shift of two clips, as replacing has it
+			if err != nil {
+				t.Fatal(err)
+			}
+			ev, err := account.PoissonSampled(q, g)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, n := range []int{1, 2} {
+				p, err := account.NewPLD(account.ReplaceOne, account.Record())
+				if err != nil {
+					t.Fatal(err)
+				}
+				p.Compose(ev, n)
+				i, err := p.Epsilon(1e-5)
+				d, derr := p.Delta(0)
+				least := q * math.Erf(1/z/math.Sqrt2)
+				if err = errors.Join(err, derr); err != nil || d.Upper < least ||
+					n == 1 && d.Lower > least*(1+1e-6) {
+					t.Errorf("q %g z %g n %d: delta at 0 %v, want %v: %v", q, z, n, d, least, err)
+				}
+				// where x > 0 the density of the other mixture is below that of N(0)
+				least = singleEpsilon(q, z, 1e-5)
+				if z < .1 && !(i.Upper >= least && i.Lower <= i.Upper) {
+					t.Errorf("q %g z %g n %d: epsilon %v, at least %v", q, z, n, i, least)
+				}
+			}
+		}
+	}
+	r, err := account.Noise(account.DPSGD(account.ReplaceOne, .5, 1),
+		account.Budget{Epsilon: 1000, Delta: 1e-5})
+	if err != nil || singleEpsilon(.5, r.NoiseMultiplier, 1e-5) > 1000 { // it was .0005
+		t.Errorf("noise for epsilon 1000: %+v, %v", r, err)
 	}
 }

@@ -114,7 +114,9 @@ func (t *Target) gaussian(r *Report, s *stepScores, o Options) error {
 	b.Score = "along"
 	at := &s.along.tallies([]float64{rule.At})[0]
 	if rate < 1 {
-		b.Mu = sampledMu(at, o.Beta*mainShare, rate)
+		if b.Mu = 0; !t.Replaced { // else both worlds are mixtures
+			b.Mu = sampledMu(at, o.Beta*mainShare, rate)
+		}
 		b.Valid = fmt.Sprintf(
 			"a test of the claim \"mu-GDP where the record is drawn, with probability %.4g\"", rate)
 		b.Epsilon = 0

@@ -68,6 +68,9 @@ type Answers struct {
 	// Discrete says that answers take few values, so that two equal ones say nothing
 	// about their noise.
 	Discrete bool
+	// Replaced says that where the attacked record is not there another one is, which the
+	// sampler draws in its place.
+	Replaced bool
 	// Free are queries that read no data, which are answered without a charge.
 	Free map[string]bool
 }

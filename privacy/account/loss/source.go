@@ -127,6 +127,9 @@ func Antipodal(q, m float64) Source {
 	// With u = e^{m x}: c u^2 + (1-q)(1-e^t) u - c e^t = 0, solved for t >= 0; x(-t) =
 	// -x(t).
 	point := func(t float64) float64 {
+		if t == 0 {
+			return 0 // below the exponents of float64 the formula is the logarithm of 0
+		}
 		a := math.Abs(t)
 		v := (1 - q) * -math.Expm1(-a)
 		lnU := a - math.Ln2 - lnC + math.Log(v+math.Hypot(v, 2*math.Exp(lnC-a/2)))
