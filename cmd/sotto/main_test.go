@@ -21,6 +21,7 @@ import (
 	"sotto/config"
 	"sotto/data"
 	"sotto/internal/keep"
+	"sotto/internal/long"
 	"sotto/internal/porttest"
 	"sotto/node/checkpoint"
 	"sotto/node/keyfile"
@@ -96,9 +97,19 @@ func halveFigures() {
 }
 
 // TestScripts runs the command lines in testdata as a user would.
-func TestScripts(t *testing.T) {
+func TestScripts(t *testing.T) { scripts(t, "testdata") }
+
+// TestLongScripts runs those of several nodes that take longer, with the tag long.
+func TestLongScripts(t *testing.T) {
+	if !long.Tests {
+		t.Skip("go test -tags long")
+	}
+	scripts(t, "testdata/long")
+}
+
+func scripts(t *testing.T, dir string) {
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata",
+		Dir: dir,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("SOTTO_REAL_DATA", os.Getenv("SOTTO_DATA"))
 			env.Setenv(keep.Variable, filepath.Join(env.WorkDir, "cache"))

@@ -43,7 +43,7 @@ func build(to string) error {
 	if err != nil {
 		return err
 	}
-	// The test imports nothing of the module, so that "go test" would take its last
+	// The test imports nothing of what it tests, so that "go test" would take its last
 	// result to hold for ever. A result that has looked at the files of the module holds
 	// while none of them changes. What is read before the first test begins does not
 	// count.

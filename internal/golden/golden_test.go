@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"sotto/internal/long"
 )
 
 var (
@@ -37,55 +39,64 @@ func prepare(t *testing.T, c *runCase) string {
 }
 
 // TestRuns runs every case with the machine's kernels. Those marked cut it also runs in
-// two parts with another number of workers, and with portable kernels, which are slow and
-// have nothing to add to the others.
+// two parts with another number of workers.
 func TestRuns(t *testing.T) {
-	cases, err := readCases("testdata/runs.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
 	words, err := openGolden("words.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, arithmetic := range []string{"fma", "portable"} {
-		golden, err := openGolden(arithmetic + ".txt")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if runtime.GOARCH != "amd64" { // the compiler fuses products and sums there
-			t.Log("not amd64: only digests of configurations are compared")
-			golden.keep("config")
-		}
-		var known []string
-		t.Run(arithmetic, func(t *testing.T) {
-			for i := range cases {
-				c := &cases[i]
-				if arithmetic == "portable" && !c.has("cut") {
-					continue
-				}
-				known = append(known, c.name)
-				t.Run(c.name, func(t *testing.T) {
-					t.Parallel()
-					runOne(t, c, arithmetic, golden, words)
-				})
-			}
-		})
-		if *update && !t.Failed() {
-			if err := golden.write(goldenHead(arithmetic), known); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
+	known := runAll(t, "fma", words, func(*runCase) bool { return true })
 	if (*update || *updateWords) && !t.Failed() {
-		var known []string
-		for _, c := range cases {
-			known = append(known, c.name)
-		}
 		if err := words.write(wordsHead, known); err != nil {
 			t.Fatal(err)
 		}
 	}
+}
+
+// TestPortableRuns runs the cases marked cut with portable kernels, which are slow and
+// have nothing to add to the others. Checkpoints of them go on in every run of tests.
+func TestPortableRuns(t *testing.T) {
+	if !long.Tests && !*update {
+		t.Skip("go test -tags long")
+	}
+	runAll(t, "portable", nil, func(c *runCase) bool { return c.has("cut") })
+}
+
+// runAll runs cases with kernels of one arithmetic, and returns their names. words may be
+// nil.
+func runAll(t *testing.T, arithmetic string, words *goldenFile, chosen func(c *runCase) bool) []string {
+	cases, err := readCases("testdata/runs.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden, err := openGolden(arithmetic + ".txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if runtime.GOARCH != "amd64" { // the compiler fuses products and sums there
+		t.Log("not amd64: only digests of configurations are compared")
+		golden.keep("config")
+	}
+	var known []string
+	t.Run(arithmetic, func(t *testing.T) {
+		for i := range cases {
+			c := &cases[i]
+			if !chosen(c) {
+				continue
+			}
+			known = append(known, c.name)
+			t.Run(c.name, func(t *testing.T) {
+				t.Parallel()
+				runOne(t, c, arithmetic, golden, words)
+			})
+		}
+	})
+	if *update && !t.Failed() {
+		if err := golden.write(goldenHead(arithmetic), known); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return known
 }
 
 func goldenHead(arithmetic string) string {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"testing"
 
+	"sotto/internal/long"
 	"sotto/privacy/account"
 	"sotto/reproduce"
 	"sotto/reproduce/reproducetest"
@@ -52,7 +53,10 @@ func TestWalkTable(t *testing.T) {
 // The smoke size runs in seconds.
 func TestWalkSmoke(t *testing.T) {
 	dir := os.Getenv("SOTTO_DATA")
-	if dir == "" {
+	switch {
+	case !long.Tests:
+		t.Skip("go test -tags long")
+	case dir == "":
 		t.Skip("SOTTO_DATA not set: needs california-housing")
 	}
 	d, err := reproduce.Papers{Paper}.Run(context.Background(), "seed004-walk",
