@@ -12,8 +12,8 @@ import (
 // own file.
 var remarks = []func(e *Experiment, s sim.Stats) string{
 	simulatedRemark, privateRemark, centralRemark, replicationRemark, adversariesRemark, tokensRemark,
-	objectiveRemark, arrivalsRemark, oneSidedRemark, validationRemark, tunedRemark,
-	personsRemark, foldRemark,
+	objectiveRemark, arrivalsRemark, oneSidedRemark, validationRemark, scoreRemark,
+	tunedRemark, personsRemark, foldRemark,
 }
 
 // Remarks lists them for a run with these messages, then its warnings and overrides.

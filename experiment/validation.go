@@ -145,6 +145,15 @@ func validationRemark(e *Experiment, _ sim.Stats) string {
 	return ""
 }
 
+func scoreRemark(e *Experiment, _ sim.Stats) string {
+	p := &e.File.Privacy
+	if e.File.Evaluate.Score != "" && p.adjacency.HidesCount() && p.BatchSize == 0 {
+		return "the score is a sum over held-out records, divided by their share of min_records: with " +
+			"more records it is larger than their mean"
+	}
+	return ""
+}
+
 // heldOut is the number of agent i's records, or persons, that are.
 func (p *PrivacyParams) heldOut(t *Task, i int) int {
 	if t.HeldOut == nil {

@@ -196,6 +196,43 @@ func TestScoreIsReleasedAndCharged(t *testing.T) {
 	}
 }
 
+// Under add-remove what divides a score is public: the records that the constants of
+// training stand for; of sums, which have none, the lower bound of all records.
+func TestScoreIsOverAPublicNumber(t *testing.T) {
+	for _, c := range []struct {
+		set  []string
+		held float64 // of three agents
+	}{
+		{[]string{"privacy.batch_size=20", "privacy.sample_rate=0.2"}, 3 * 100 * .2 / .8},
+		{[]string{"algorithm.name=newton", "rounds=10", "privacy.sample_rate=0", "privacy.min_records=100"},
+			3 * 100 * .2},
+		{[]string{"algorithm.name=bcd", "topology.weights=objective", "clock.wakes=30",
+			"algorithm.lambda=1.0", "algorithm.confidence=1.0", "privacy.sample_rate=0",
+			"privacy.batch_size=100"}, 3 * 100 * .2 / .8},
+	} {
+		f, err := experiment.Parse("scored.toml", []byte(scoredFile),
+			append(c.set, "privacy.adjacency=add-remove"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := f.BuildWith("", drawn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := heldRecords(e); math.Abs(got-c.held) > 1e-9 {
+			t.Errorf("%v: %g held-out records, want %g", c.set, got, c.held)
+		}
+		s := &train(t, e, Options{}).Summary
+		if s.Score == nil || !(math.Abs(float64(*s.Score)) < 10) {
+			t.Errorf("%v: score %v", c.set, s.Score)
+		}
+		said := strings.Contains(fmt.Sprint(s.Notes), "of min_records")
+		if bound := e.File.Privacy.MinRecords > 0; said != bound {
+			t.Errorf("%v: notes %v", c.set, s.Notes)
+		}
+	}
+}
+
 // Delta is held against all records of an owner, those that are held out included: 100
 // records here, of which about 20 train. Under add-remove the public constants of
 // training stand for more records in the same way.

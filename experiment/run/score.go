@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"fmt"
 	"sotto/agent"
 	"sotto/config"
@@ -93,13 +94,16 @@ func (r *Training) score() (*jsonfloat.Float, error) {
 	return &v, nil
 }
 
-// heldRecords is the number of held-out records, from public constants where record
-// counts are private.
+// heldRecords is the number of held-out records; where record counts are private, what
+// public constants say of it. batch_size over sample_rate stands for the records that
+// train; sums have neither, and min_records stands for all.
 func heldRecords(e *experiment.Experiment) float64 {
-	p := &e.File.Privacy
-	if e.Setup.Target.Adjacency == account.AddRemove {
-		share := e.File.Evaluate.Validation
-		return p.BatchSize / p.SampleRate * share / (1 - share) * float64(len(e.Task.HeldOut))
+	p, share, agents := &e.File.Privacy, e.File.Evaluate.Validation, float64(len(e.Task.HeldOut))
+	switch {
+	case e.Setup.Target.Adjacency != account.AddRemove:
+		return float64(e.Task.Validation.Len())
+	case p.BatchSize == 0:
+		return float64(p.MinRecords) * share * agents
 	}
-	return float64(e.Task.Validation.Len())
+	return p.BatchSize / cmp.Or(p.SampleRate, 1) * share / (1 - share) * agents // rate 1: all records
 }
