@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"sotto/config"
 	"sotto/experiment"
 	"sotto/experiment/rundir"
 	"sotto/privacy"
@@ -230,6 +231,21 @@ func TestScoreIsOverAPublicNumber(t *testing.T) {
 		if bound := e.File.Privacy.MinRecords > 0; said != bound {
 			t.Errorf("%v: notes %v", c.set, s.Notes)
 		}
+	}
+}
+
+// A score bounds what one record adds, not what an owner does: with unit owner it is
+// refused before anything is trained.
+func TestNoScoreOfOwners(t *testing.T) {
+	f, err := experiment.Parse("scored.toml", []byte(scoredFile), []string{"privacy.unit=owner",
+		"privacy.sample_rate=0", "algorithm.name=gossip-average", "model.name=mean", `evaluate.score="loss"`,
+		"evaluate.score_clip=1.0", "privacy.adjacency=replace-one"})
+	if err == nil {
+		_, err = f.BuildWith("", drawn)
+	}
+	var bad *config.Error
+	if !errors.As(err, &bad) || bad.Key != "evaluate.score" {
+		t.Error(err)
 	}
 }
 
