@@ -205,6 +205,11 @@ func parseRanges(s string) (ids []int, err error) {
 // private selection cannot read.
 func (t *Search) accountable(e *experiment.Experiment) error {
 	pl := &e.Plans[0]
+	if len(pl.Events) == 0 {
+		return refuse(e.File.Refuse("privacy.mechanism", e.File.Privacy.Mechanism, "one that charges "+
+			"answers, such as gaussian, in a search that is charged; --not-private searches without a "+
+			"charge"))
+	}
 	training, err := account.Repeat(pl.Queries(), pl.Events[0])
 	if err != nil {
 		return err

@@ -267,8 +267,21 @@ func TestUnaccountedSearchesAreRefused(t *testing.T) {
 			t.Errorf("%v: %v, want an error for %s", set, err, key)
 		}
 	}
+	// records that are perturbed before training have no plan of charges
+	s, err := privateSearch(t, "", "privacy.mechanism=local-dp", "privacy.noise_multiplier=0",
+		"privacy.target_epsilon=4.0", "privacy.adjacency=replace-one", "privacy.sample_rate=0",
+		"algorithm.name=model-propagation", "topology.weights=objective",
+		"tune.space.algorithm={mu={choice=[1.0, 2.0]}}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var bad *config.Error
+	if _, err = s.Run(context.Background(), Options{Out: t.TempDir()}); !errors.Is(err, privacy.ErrRefused) ||
+		!errors.As(err, &bad) || bad.Key != "privacy.mechanism" {
+		t.Errorf("perturbed records: %v", err)
+	}
 	// RDP knows no Poisson sampling there
-	s, err := privateSearch(t, "", "privacy.adjacency=replace-one", "privacy.sample_rate=0.5")
+	s, err = privateSearch(t, "", "privacy.adjacency=replace-one", "privacy.sample_rate=0.5")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -284,7 +297,6 @@ func TestUnaccountedSearchesAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var bad *config.Error
 	if _, err = s.Run(context.Background(), Options{Out: dir}); !errors.Is(err, privacy.ErrRefused) ||
 		!errors.As(err, &bad) || bad.Found != "algorithm.primal_steps=2" {
 		t.Errorf("candidates that ask twice as often: %v", err)
