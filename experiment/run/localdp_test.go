@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"sotto/experiment"
 	"sotto/privacy/account"
 	"sotto/privacy/ledger"
 )
@@ -68,5 +69,35 @@ func TestLocalDifferentialPrivacy(t *testing.T) {
 		if _, err := buildPersonal(append(slices.Clone(set), bad...)...); err == nil {
 			t.Errorf("%v was accepted", bad)
 		}
+	}
+}
+
+// The noise of perturbed records follows the seed of the population, as all noise does:
+// worlds of an audit, and trials of a search, have their own.
+func TestPerturbedRecordsFollowTheNoiseSeed(t *testing.T) {
+	set := []string{"privacy.mechanism=local-dp", "privacy.accountant=pld", "privacy.target_epsilon=4",
+		"privacy.feature_norm=0.5"}
+	perturbed := func(e *experiment.Experiment, seed uint64) []float32 {
+		pop := Own(e)
+		if seed != 0 {
+			pop.Seed = seed
+		}
+		public, _, err := perturb(e, pop, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return public.X.Data
+	}
+	plain := personalRun(t, set...)
+	own, first := perturbed(plain, 0), perturbed(personalRun(t, append(set, "trial=1")...), 0)
+	second := perturbed(personalRun(t, append(set, "trial=2")...), 0)
+	if !slices.Equal(own, perturbed(plain, plain.File.Run.Seed)) {
+		t.Error("a run's own noise is not of its seed")
+	}
+	if slices.Equal(own, perturbed(plain, plain.File.Run.Seed+1)) {
+		t.Error("two populations share the noise of their records")
+	}
+	if slices.Equal(own, first) || slices.Equal(first, second) {
+		t.Error("two trials share the noise of their records")
 	}
 }

@@ -36,7 +36,7 @@ func perturbAgent(e *experiment.Experiment, i int, pop Population, public *data.
 	}
 	l := ledger.NewMemory(nil)
 	gate := e.LocalGate(i, oracle.Records{Data: pop.Train, Index: part}, l,
-		privacy.SimulatedKeys(e.File.Run.Seed))
+		privacy.SimulatedKeys(pop.Seed))
 	features, labels := make(tensor.Vec, len(part)*public.X.Cols), make(tensor.Vec, len(part))
 	if err := gate.Answer(&agent.Query{Oracle: oracle.FeaturesName}, features); err != nil {
 		return nil, err
