@@ -160,7 +160,12 @@ func (o *Own) weigh(outputs [3][]float64) (best [3]float64, least float64) {
 		for j := range steps + 1 - i {
 			w := [3]float64{float64(i) / steps, float64(j) / steps, float64(steps-i-j) / steps}
 			for k := range mixed {
-				mixed[k] = w[0]*outputs[0][k] + w[1]*outputs[1][k] + w[2]*outputs[2][k]
+				mixed[k] = 0
+				for c := range w {
+					if w[c] > 0 { // what has no weight need not be finite
+						mixed[k] += w[c] * outputs[c][k]
+					}
+				}
 			}
 			if l := o.loss(mixed); l < least {
 				least, best = l, w
@@ -251,12 +256,16 @@ func (o *Own) predict(dst []float64, folds []int, f int, theta tensor.Vec) {
 	}
 }
 
-// loss is the mean over the owner's records that have a finite output.
+// loss is the mean over the owner's records of finite features; that of parameters which
+// give one of these no finite output is infinite.
 func (o *Own) loss(z []float64) float64 {
-	total := 0.
+	total, n := 0., 0
 	for k, r := range o.Rows {
 		y := 0.
 		if math.IsNaN(z[k]) || math.IsInf(z[k], 0) {
+			if o.Data.X.Row(int(r)).Finite() {
+				return math.Inf(1)
+			}
 			continue
 		}
 		if o.Data.Labels != nil {
@@ -265,9 +274,9 @@ func (o *Own) loss(z []float64) float64 {
 			y = float64(o.Data.Targets[r])
 		}
 		l, _, _ := o.GLM.Loss(z[k], y)
-		total += l
+		total, n = total+l, n+1
 	}
-	return total / float64(len(o.Rows))
+	return total / float64(n)
 }
 
 func (o *Own) best(outputs [][]float64) (at int, least float64) {

@@ -227,6 +227,30 @@ func TestBrokenRecords(t *testing.T) {
 	}
 }
 
+// A shared model that is no number is worth nothing: the owner ends with the one alone.
+func TestBrokenSharedModel(t *testing.T) {
+	g, d := linear(t, "logistic", 2, 2), draw(6, 60, []float64{2, -1})
+	d.X.Row(7)[0] = float32(math.NaN())
+	for _, bad := range []float64{math.NaN(), math.Inf(1)} {
+		m := finishing.Fit(&finishing.Own{GLM: g, Shared: tensor.Vec{float32(bad), 0}, Data: d, Rows: all(d)},
+			finishing.Params{})
+		if m.Weights != [3]float64{1, 0, 0} || !slices.Equal(m.Theta, m.Candidates[0]) || !m.Theta.Finite() ||
+			m.Losses[3] != m.Losses[0] || !(m.Losses[3] < math.Ln2) {
+			t.Errorf("shared %v: %+v", bad, m)
+		}
+		n := network(t, "mlp", 2)
+		d := draw(2, 50, []float64{3, -3, 1, 1})
+		init, shared := make(tensor.Vec, n.Dim()), make(tensor.Vec, n.Dim())
+		n.Init(init, rng.Public(3, "init"))
+		shared[0] = float32(bad)
+		m = finishing.FitNetwork(&finishing.Network{Model: n, Init: init, Shared: shared, Data: d,
+			Rows: all(d)}, finishing.Params{Enabled: true})
+		if m.Weights != [3]float64{1, 0, 0} || !m.Theta.Finite() {
+			t.Errorf("network of %v: weights %v, losses %v", bad, m.Weights, m.Losses)
+		}
+	}
+}
+
 func TestParams(t *testing.T) {
 	for name, p := range map[string]finishing.Params{
 		"strengths": {Enabled: true, Strengths: []float64{0}}, "folds": {Enabled: true, Folds: 1},
