@@ -104,8 +104,8 @@ type Line struct {
 // fewest records tell a law.
 const fewest = 20
 
-// Ask runs the worlds. Questions about models that are not linear, or of more than two
-// classes, and of too few records are refused.
+// Ask runs the worlds. Questions about models that are not linear, of counts, or of more
+// than two classes, and of too few records are refused.
 func Ask(ctx context.Context, q *Question) (*Answer, error) {
 	if err := parallel.Check(q.Workers); err != nil {
 		return nil, err
@@ -160,7 +160,7 @@ func newLaw(q *Question) (*law, error) {
 		return nil, q.File.At("model", err)
 	}
 	glm, ok := model.Linear(m)
-	if !ok || d.Classes > 2 {
+	if !ok || d.Classes > 2 || model.Counts(m) {
 		return nil, q.File.At("model", config.Bad("name", q.File.Model.Name,
 			"logistic, of two classes, least-squares or huber, to say what joining is worth"))
 	}

@@ -126,9 +126,15 @@ func TestRefusals(t *testing.T) {
 	} {
 		q := question(t, "logistic", 30, 30, 1)
 		edit(q)
-		var bad *config.Error
-		if _, err := Ask(context.Background(), q); !errors.As(err, &bad) || !strings.HasSuffix(bad.Key, key) {
-			t.Errorf("%s: %v", key, err)
-		}
+		refused(t, q, key)
+	}
+	refused(t, question(t, "poisson", 30, 30, 1), "name") // a law of counts is another
+}
+
+func refused(t *testing.T, q *Question, key string) {
+	t.Helper()
+	var bad *config.Error
+	if _, err := Ask(context.Background(), q); !errors.As(err, &bad) || !strings.HasSuffix(bad.Key, key) {
+		t.Errorf("%s: %v", key, err)
 	}
 }
