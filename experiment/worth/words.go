@@ -33,8 +33,15 @@ func (a *Answer) say(l *Line) string {
 	default:
 		text += "these simulations see no difference"
 	}
-	if l.From > 0 {
+	switch n := len(l.Looked); {
+	case l.From > 0:
 		return text + fmt.Sprintf("; it pays from about %d records of each other member on", l.From)
+	case n == 0:
+		return text + fmt.Sprintf("; this run cannot be simulated with %d to %d records of each other member",
+			least, most)
+	case l.Looked[0] > least || l.Looked[n-1] < most:
+		return text + fmt.Sprintf("; with %d to %d records of each other member it does not pay, and with "+
+			"other numbers up to %d the run cannot be simulated", l.Looked[0], l.Looked[n-1], most)
 	}
 	return text + fmt.Sprintf("; with up to %d records of each other member it does not pay", most)
 }

@@ -99,6 +99,8 @@ type Line struct {
 	// which on joining is worth it where all are alike: the mean over worlds is above 0
 	// by more than twice its standard error. 0: none of those looked at.
 	From int `json:"from_records,omitempty"`
+	// Looked are the numbers that were looked at, ascending: some that the run bears.
+	Looked []int `json:"looked_at_records,omitempty"`
 }
 
 // fewest records tell a law.
@@ -130,7 +132,7 @@ func Ask(ctx context.Context, q *Question) (*Answer, error) {
 		}
 		line.Alike, line.Unlike = spread(alike.own), spread(unlike.own)
 		line.Shared = spread(alike.shared)
-		if line.From, err = l.from(ctx, epsilon); err != nil {
+		if line.From, line.Looked, err = l.from(ctx, epsilon); err != nil {
 			return nil, err
 		}
 		a.Lines = append(a.Lines, line)
@@ -186,29 +188,35 @@ func (l *law) worlds(ctx context.Context, others []int, epsilon, unlike float64)
 	return out, err
 }
 
-// most is the largest number of records of each other member that is looked at.
-const most = 640
+// least and most are the smallest and the largest number of records of each other member
+// that is looked at.
+const (
+	least = 10
+	most  = 640
+)
 
-// from looks for the records of each other member from which on joining is worth it.
-func (l *law) from(ctx context.Context, epsilon float64) (int, error) {
-	for n := 10; n <= most; n *= 2 {
+// from looks for the records of each other member from which on joining is worth it, and
+// says at which it could look.
+func (l *law) from(ctx context.Context, epsilon float64) (first int, looked []int, err error) {
+	for n := least; n <= most; n *= 2 {
 		others := make([]int, len(l.Others))
 		for k := range others {
 			others[k] = n
 		}
 		w, err := l.worlds(ctx, others, epsilon, 0)
 		var refused *config.Error
-		if errors.As(err, &refused) {
-			continue // a batch or a delta that so few, or so many, records do not bear
+		if errors.As(err, &refused) || err == nil && len(w.own) < 2 {
+			continue // a batch or a delta that so few, or so many, records do not bear; or no figure
 		}
 		if err != nil {
-			return 0, err
+			return 0, nil, err
 		}
+		looked = append(looked, n)
 		if spread(w.own).Sign() > 0 {
-			return n, nil
+			return n, looked, nil
 		}
 	}
-	return 0, nil
+	return 0, looked, nil
 }
 
 // spread is the mean, with a tenth below and above.

@@ -3,8 +3,10 @@ package worth
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -113,6 +115,39 @@ func TestNumbers(t *testing.T) {
 	q.Workers = 1
 	if b, err := Ask(context.Background(), q); err != nil || !reflect.DeepEqual(a, b) {
 		t.Errorf("one worker says %+v (%v), two %+v", b, err, a)
+	}
+}
+
+// Of numbers of records which the run's batch is too large for nothing is said, but that.
+func TestNumbersThatCannotBeLookedAt(t *testing.T) {
+	for _, c := range []struct {
+		batch, own int
+		looked     []int
+		said       string
+	}{
+		{50, 60, []int{80, 160, 320, 640}, "; with 80 to 640 records of each other member it does not " +
+			"pay, and with other numbers up to 640 the run cannot be simulated"},
+		{650, 700, nil, "; this run cannot be simulated with 10 to 640 records of each other member"},
+		{5, 60, []int{10, 20, 40, 80, 160, 320, 640}, "; with up to 640 records of each other member it " +
+			"does not pay"},
+	} {
+		q := question(t, "logistic", c.own, c.own, .1)
+		var err error
+		q.File, err = experiment.Parse("worth.toml", []byte(strings.Replace(runFile, "MODEL", "logistic", 1)),
+			[]string{"algorithm.name=dsgd", "rounds=2", "privacy.max_grad_norm=1",
+				fmt.Sprint("privacy.batch_size=", c.batch)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Worlds = 2
+		a, err := Ask(context.Background(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l := &a.Lines[0]; l.From != 0 || !slices.Equal(l.Looked, c.looked) ||
+			!strings.HasSuffix(a.say(l), c.said) {
+			t.Errorf("batch %d: %v, %s", c.batch, l.Looked, a.say(l))
+		}
 	}
 }
 
