@@ -207,6 +207,7 @@ func AnswersOf(e *Experiment, model tensor.Vec) (*Answers, error) {
 	}
 	sums, err := trueSums(e, plan.Dim)
 	if err == nil {
+		o.Sampling = false // they are of these people alone
 		a.True, err = plan.Answers(sums, 0, o)
 	}
 	return a, err

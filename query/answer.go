@@ -25,8 +25,10 @@ type Row struct {
 	Value  float64  `json:"value"`
 	Low    float64  `json:"low"`
 	High   float64  `json:"high"`
-	// Drowned says that noise leaves nothing to say: a count, sum or correlation whose
-	// interval holds 0, and any figure whose interval is all that its bounds allow.
+	// Drowned says that noise leaves nothing to say: a count, sum, correlation or
+	// difference whose interval by noise alone holds 0, and any figure whose interval is
+	// all that its bounds allow. Without noise and sampling it says that there is no
+	// figure: of no records there is none.
 	Drowned bool `json:"drowned,omitempty"`
 	// Note says why there is no figure where noise is not the reason.
 	Note string    `json:"note,omitempty"`

@@ -44,14 +44,15 @@ func (c *comparison) add(dst []float64, d *data.Dataset, i int) {
 
 // answer is the difference of the second group's mean from the first's, with an interval
 // for other people like these, and the probability of one as large where there is none.
-// What noise can hide of the groups' variances and counts is held against a difference.
+// What noise can hide of the groups' variances and counts is held against a difference;
+// it is drowned where noise alone explains it.
 func (c *comparison) answer(sums []float64, sigma float64, a *Answerer) []Row {
 	_, half := column{c.v, -1}.scale()
 	group := c.groups.vars[0]
 	label := []string{group.Categories[1] + " - " + group.Categories[0]}
 	// of four unknown figures each may be off by its noise at a quarter of .5 %
 	const z = 3.02
-	counted := true
+	counted, drowning := true, 0.
 	var means, squares, freedom [2]float64
 	var counts []Row
 	for k := range 2 {
@@ -70,19 +71,26 @@ func (c *comparison) answer(sums []float64, sigma float64, a *Answerer) []Row {
 		noise := math.Hypot(.5*math.Hypot(1, s[2]/s[0])+2*math.Abs(m), m) * sigma / n
 		v = min(max(0, v)+z*noise, 1-m*m)
 		means[k] = m
-		squares[k] = v/(n-1) + sigma*sigma*(1+m*m)/(n*n)
+		square := sigma * sigma * (1 + m*m) / (n * n)
+		squares[k] = v/(n-1) + square
+		drowning += square
 		freedom[k] = n - 1
 	}
 	all := []Row{{Name: "difference", Low: -2 * half, High: 2 * half, Drowned: true, Labels: label},
 		{Name: "p-value", Value: 1, Low: 1, High: 1, Drowned: true, Labels: label}}
 	if counted {
-		d, square := half*(means[1]-means[0]), squares[0]+squares[1]
-		df := square * square / (squares[0]*squares[0]/freedom[0] + squares[1]*squares[1]/freedom[1])
-		t := distuv.StudentsT{Sigma: 1, Nu: max(1, df)}
-		se := half * math.Sqrt(square)
-		w := t.Quantile(1-(1-a.Level)/2) * se
-		all[0].Value, all[0].Low, all[0].High, all[0].Drowned = d, d-w, d+w, d-w < 0 && d+w > 0
-		p := 2 * t.Survival(math.Abs(d)/se)
+		d, square, p, w := half*(means[1]-means[0]), squares[0]+squares[1], 1., 0.
+		if square > 0 {
+			df := square * square / (squares[0]*squares[0]/freedom[0] + squares[1]*squares[1]/freedom[1])
+			t := distuv.StudentsT{Sigma: 1, Nu: max(1, df)}
+			se := half * math.Sqrt(square)
+			w = t.Quantile(1-(1-a.Level)/2) * se
+			p = 2 * t.Survival(math.Abs(d)/se)
+		} else if d != 0 { // two numbers that nobody differs from
+			p = 0
+		}
+		all[0].Value, all[0].Low, all[0].High = d, d-w, d+w
+		all[0].Drowned = math.Abs(d) < a.z*half*math.Sqrt(drowning)
 		all[1] = Row{Name: "p-value", Value: p, Low: p, High: p, Labels: label}
 	}
 	return append(all, counts...)

@@ -155,9 +155,9 @@ func (m *moments) correlations(sums []float64, sigma float64, a *Answerer) []Row
 			r := a.resampled("correlation", sums, sigma, func(s []float64) float64 {
 				return m.correlation(s, i+1, j+1)
 			}, -1, 1)
+			r.Drowned = r.Drowned || r.Low < 0 && r.High > 0
 			// of two normal numbers
 			a.sample(&r, (1-r.Value*r.Value)/math.Sqrt(m.at(sums, 0, 0)-1), -1, 1)
-			r.Drowned = r.Drowned || r.Low < 0 && r.High > 0
 			r.Labels = []string{m.cols[j].name() + ", " + m.cols[i].name()}
 			all = append(all, r)
 		}

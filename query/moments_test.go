@@ -125,6 +125,39 @@ func TestMomentsWithoutNoise(t *testing.T) {
 	near(t, "p-value", rows[1].Value, p)
 }
 
+// Noise drowns a difference, or a correlation, that it explains alone; that another
+// sample of people may have none is no noise. A difference of groups without spread is
+// exact.
+func TestDrownedByNoiseAlone(t *testing.T) {
+	d := people(4, 1500)
+	for _, text := range []string{"ttest(time, sex)", "correlation(time, bmi)"} {
+		r := exact(t, d, query.Answerer{Sampling: true}, text)[0]
+		if !(r.Low < 0 && r.High > 0) || r.Drowned {
+			t.Errorf("%s without noise: %+v", text, r)
+		}
+		p := compile(t, nil, text)
+		got, err := p.Answers(sums(p, d), 100, query.Answerer{Sampling: true})
+		if err != nil || !got[0].Rows[0].Drowned {
+			t.Errorf("%s with noise: %+v, %v", text, got, err)
+		}
+	}
+	for i := range d.Len() { // at both ends of its range
+		d.X.Row(i)[1], d.X.Row(i)[6] = float32(i%2*2-1), 0
+	}
+	if r := exact(t, d, query.Answerer{}, "quantile(bmi, .5)")[0]; r.Drowned {
+		t.Errorf("%+v", r)
+	}
+	for _, apart := range []float32{0, 1} {
+		for i := range d.Len() {
+			d.X.Row(i)[1] = apart * (2*d.X.Row(i)[3] - 1)
+		}
+		rows := exact(t, d, query.Answerer{}, "ttest(bmi, sex)")
+		near(t, "difference", rows[0].Value, 40*float64(apart))
+		near(t, "its interval", rows[0].High-rows[0].Low, 0)
+		near(t, "p-value", rows[1].Value, 1-float64(apart))
+	}
+}
+
 // populations is how many are drawn of each kind, and how many of them an interval of
 // nominally 95 % has to hold: what falls short by three standard deviations fails.
 func populations() (trials, fewest int) {

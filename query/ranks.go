@@ -28,7 +28,7 @@ func (q *quantiles) answer(sums []float64, sigma float64, a *Answerer) []Row {
 		r.Value = q.at(sums, p*n)
 		r.Low, r.High = q.interval(sums, sigma, p, n, a)
 		r.Low, r.High = min(r.Low, r.Value), max(r.High, r.Value)
-		r.Drowned = r.Low <= q.v.Low && r.High >= q.v.High
+		r.Drowned = r.Low <= q.v.Low && r.High >= q.v.High && (sigma > 0 || n == 0)
 		all = append(all, r)
 	}
 	return all

@@ -181,6 +181,34 @@ func TestAbsurdQuestions(t *testing.T) {
 	}
 }
 
+// What the records say of a difference and a correlation is there, whatever another
+// sample of people would say; of no records there is nothing.
+func TestTrueValuesAreThere(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "own.csv")
+	rows := "age,bmi,ill\n"
+	for i := range 40 {
+		rows += fmt.Sprintf("%d,%d,%s\n", 20+i*7%40, 20+i*11%20, []string{"no", "yes"}[i%2])
+	}
+	if err := os.WriteFile(path, []byte(rows), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a := answersOf(t, questions(t, `data={dataset="csv", partition="iid", label="ill", test_fraction=0.1, `+
+		`label_values=["no", "yes"], bounds={age=[0, 100], bmi=[0, 50]}, path="`+path+`"}`,
+		"topology.agents=1", "topology.graph=complete", "algorithm.sampling=true",
+		"algorithm.shares=[1, 1, 1]",
+		"privacy.target_delta=1e-2", "algorithm.acceleration=plain", "privacy.target_epsilon=1e4",
+		"privacy.noise_multiplier=0", `algorithm.ask=["ttest(bmi, ill)", "correlation(age, bmi)", `+
+			`"mean(age) where age > 90"]`))
+	var b strings.Builder
+	if err := a.WriteTable(&b); err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Split(b.String(), "mean(age)")
+	if strings.Contains(text[0], "there are none") || !strings.Contains(text[1], "there are none") {
+		t.Error(b.String())
+	}
+}
+
 // Where persons count, the true values beside answers count persons too: each by the mean
 // of its first rows.
 func TestTrueValuesCountPersons(t *testing.T) {
