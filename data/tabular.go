@@ -165,14 +165,17 @@ func adult(decode func(any) error, src Source) (*Split, error) {
 }
 
 // adultColumns are the attributes of a9a in the order of its columns, with how many
-// columns each has: one for each category, or for each quantile of a number.
+// columns each has: one for each category, or for each quantile of a number. Of those
+// that are missing for some a record has none.
 var adultColumns = []struct {
 	name    string
 	columns int
+	missing bool
 }{
-	{"age", 5}, {"workclass", 8}, {"fnlwgt", 5}, {"education", 16}, {"education-num", 5},
-	{"marital-status", 7}, {"occupation", 14}, {"relationship", 6}, {"race", 5}, {"sex", 2},
-	{"capital-gain", 2}, {"capital-loss", 2}, {"hours-per-week", 5}, {"native-country", 41},
+	{"age", 5, false}, {"workclass", 8, true}, {"fnlwgt", 5, false}, {"education", 16, false},
+	{"education-num", 5, false}, {"marital-status", 7, false}, {"occupation", 14, true},
+	{"relationship", 6, false}, {"race", 5, false}, {"sex", 2, false}, {"capital-gain", 2, false},
+	{"capital-loss", 2, false}, {"hours-per-week", 5, false}, {"native-country", 41, true},
 }
 
 // adultVariables describes the columns of a9a. The file does not name categories: their
@@ -181,7 +184,7 @@ func adultVariables() []schema.Variable {
 	var all []schema.Variable
 	at := 0
 	for _, c := range adultColumns {
-		v := schema.Variable{Name: c.name, At: at, Missing: -1}
+		v := schema.Variable{Name: c.name, At: at, Open: c.missing, Missing: -1}
 		for k := range c.columns {
 			v.Categories = append(v.Categories, strconv.Itoa(k+1))
 		}

@@ -185,6 +185,19 @@ func TestAdult(t *testing.T) {
 	if column != 1 {
 		t.Errorf("feature 123 occurs %d times, want once", column)
 	}
+	for _, v := range s.Train.Variables { // those that are said to be missing for some are, and no others
+		for _, d := range []*data.Dataset{s.Train, s.Test} {
+			none := 0
+			for i := range d.Len() {
+				if v.Category(d.X.Row(i), d.Labels[i:]) < 0 {
+					none++
+				}
+			}
+			if none > 0 != v.Open {
+				t.Errorf("%s: %d records have no value", v.Name, none)
+			}
+		}
+	}
 }
 
 func TestBreastCancer(t *testing.T) {

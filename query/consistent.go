@@ -37,7 +37,7 @@ type attribute struct {
 func attributesOf(vars []*schema.Variable) []attribute {
 	var all []attribute
 	for _, v := range vars {
-		all = append(all, attribute{v.Name, len(v.Categories), v.Missing >= 0})
+		all = append(all, attribute{v.Name, len(v.Categories), v.Missing >= 0 || v.Open})
 	}
 	return all
 }

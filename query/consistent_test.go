@@ -63,3 +63,36 @@ func TestCountsAgree(t *testing.T) {
 		t.Errorf("squared distance from the truth: %.0f as released, %.0f agreed", came, agreed)
 	}
 }
+
+// Where a record may have none of the values, and no feature says so, counts by value are
+// held against a total that may be larger.
+func TestCountsOfOpenCategories(t *testing.T) {
+	vars := variables()
+	vars[2].Open = true // of M and F
+	p, err := query.Compile([]string{"count()", "count() by sex", "table(sex)", "count() by ill"}, nil, vars)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := people(1, 300)
+	for i := range d.Len() {
+		if i%3 == 0 {
+			d.X.Row(i)[2], d.X.Row(i)[3] = 0, 0
+		}
+	}
+	s := sums(p, d)
+	truth, err := p.Answers(s, 0, query.Answerer{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := p.Answers(s, .01, query.Answerer{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k := range got {
+		for i, r := range got[k].Rows {
+			if want := truth[k].Rows[i].Value; math.Abs(r.Value-want) > .1 {
+				t.Errorf("%s, %v: %v, want %v", got[k].Question, r.Labels, r.Value, want)
+			}
+		}
+	}
+}

@@ -18,7 +18,8 @@ type Variable struct {
 	// Implicit the first has none. nil: a number.
 	Categories []string
 	Implicit   bool
-	Missing    int // the feature that is 1 where the cell was missing; -1: none
+	Open       bool // a record may have none of Categories, and no feature says so
+	Missing    int  // the feature that is 1 where the cell was missing; -1: none
 }
 
 // Form is how a number has become a feature.
