@@ -116,14 +116,16 @@ func (o *Owner) Missing(charges uint64) (all []ledger.ChargeOf) {
 
 // RollBack charges what the ledger of a run lacks since it was rolled back: missing
 // charges of each kind that the run asks for, see [Owner.Missing], in place of r.Charges.
-// The run's own quota counts them too. It must not be called beside an answer; with equal
-// evidence it may be called again. Errors as of [ledger.File.RollBack].
+// The run's own quota and a policy's smaller budget count them too. It must not be called
+// beside an answer; with equal evidence it may be called again. Errors as of
+// [ledger.File.RollBack].
 func (o *Owner) RollBack(l *ledger.File, missing uint64, r ledger.RolledBack) error {
 	r.Charges = o.Missing(missing)
 	before := l.Total()
 	if err := l.RollBack(r); err != nil {
 		return err
 	}
+	o.tight.renew()
 	if o.limited == nil || o.limited.File != l || l.Total() == before {
 		return nil
 	}
@@ -158,9 +160,10 @@ func leftOf(o *Owner, books *ledger.Books, run string, budget account.Budget) (*
 		if err != nil {
 			return nil, err
 		}
-		fill = books.Filter
+		budget = books.Genesis().Budget
+		fill = func() (*account.RDPFilter, bool, error) { return books.Filter(budget) }
 		past = books.Run(run)
-		out.Budget, out.Spent = books.Genesis().Budget, c.Epsilon
+		out.Budget, out.Spent = budget, c.Epsilon
 		out.Total, out.Past = books.Total(), past.Count
 	}
 	var err error

@@ -100,6 +100,14 @@ func (a *allowance) forbid(err error) {
 	a.fresh, a.err = false, err
 }
 
+// renew has the charges counted again before the next one: the ledger has got some
+// without asking.
+func (a *allowance) renew() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.fresh = a.fresh || a.filter != nil && a.err == nil
+}
+
 // lifetime is the epsilon that may be spent, given that of the ledger.
 func (a *allowance) lifetime(own float64) float64 {
 	a.mu.Lock()
@@ -133,21 +141,15 @@ func (a *allowance) admit(l *ledger.File, ev account.Event) error {
 // tighter is a filter of a budget that has seen all charges of the ledger; nil: the
 // ledger's own budget is no larger. account.ErrExhausted: they exceed it.
 func tighter(l *ledger.File, b account.Budget) (account.Filter, error) {
-	g := l.Genesis()
-	if b.Epsilon >= g.Budget.Epsilon && b.Delta >= g.Budget.Delta {
+	if own := l.Genesis().Budget; b.Epsilon >= own.Epsilon && b.Delta >= own.Delta {
 		return nil, nil
 	}
-	f, err := account.NewRDPFilter(g.Adjacency, g.Unit, b)
+	f, exhausted, err := l.Filter(b)
+	if err == nil && exhausted {
+		err = fmt.Errorf("%w: the charges of the past exceed it", account.ErrExhausted)
+	}
 	if err != nil {
 		return nil, err
-	}
-	for r, err := range l.Records() {
-		if err == nil && r.Kind == ledger.Charge {
-			err = f.Admit(*r.Event, int(r.Count))
-		}
-		if err != nil {
-			return nil, err
-		}
 	}
 	return f, nil
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"sotto/experiment"
+	"sotto/experiment/plan"
 	"sotto/node/roster"
 	"sotto/privacy/account"
 	"sotto/privacy/ledger"
@@ -122,5 +124,67 @@ func TestSpendingFollowsTheLedger(t *testing.T) {
 	spent, err := l.Spent()
 	if err != nil || after.Records != before.Records+3 || after.Epsilon != spent.Epsilon.Upper {
 		t.Errorf("%+v, before three charges %+v; the ledger says %+v, %v", after, before, spent.Epsilon, err)
+	}
+}
+
+// A policy's smaller budget passed over what a rollback had added to the ledger: epsilon
+// 2.79 was spent under 2.
+func TestPolicyCountsWhatARollbackAdded(t *testing.T) {
+	_, key, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ev, err := account.Gaussian(8, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := func() *runLedger {
+		l, err := ledger.Create(t.TempDir(), ledger.Genesis{Adjacency: account.ZeroOut,
+			Unit: account.Record(), Budget: account.Budget{Epsilon: 8, Delta: 1e-5}, MinRecords: 1000},
+			ledger.Options{Key: key, FS: ledger.OS{AllowVolatile: true}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { l.Close() })
+		return &runLedger{File: l, tight: new(allowance)}
+	}
+	charge := func(run *runLedger, most int) (n int) {
+		for ; n < most; n++ {
+			if _, err := run.Charge(ev); errors.Is(err, account.ErrExhausted) {
+				return n
+			} else if err != nil {
+				t.Fatal(err)
+			}
+		}
+		return n
+	}
+	policy := roster.DatasetPolicy{LifetimeEpsilon: 2, LifetimeDelta: 1e-5}
+	run := begin()
+	run.tight.want(policy)
+	all := charge(run, 1000)
+	for name, before := range map[string]int{"before the policy is read": -1, "after it": 0,
+		"after a charge": 1} {
+		run := begin()
+		asks := []plan.Agent{{Events: []account.Event{ev}}}
+		o := &Owner{e: &experiment.Experiment{Plans: asks}, limited: run}
+		run.tight = &o.tight
+		if before >= 0 {
+			run.tight.want(policy)
+			charge(run, before)
+		}
+		had, to := max(before, 0), run.Head().Seq
+		if err := o.RollBack(run.File, uint64(all-1-had), ledger.RolledBack{Run: "r", From: to + uint64(all),
+			To: to, Evidence: []byte{1}}); err != nil {
+			t.Fatal(err)
+		}
+		run.tight.want(policy)
+		if n := charge(run, 1000); all < 3 || n != 1 {
+			t.Errorf("a rollback %s: %d charges beside %d others, want 1", name, n, all-1)
+		}
+	}
+	run.tight.forbid(errors.New("not allowed any more"))
+	run.tight.renew()
+	if _, err := run.Charge(ev); err == nil {
+		t.Error("a rollback allows again what the policy forbids")
 	}
 }

@@ -43,13 +43,23 @@ func (b *Books) Spent() (Claim, error) {
 	return *c, nil
 }
 
-// Filter returns what the ledger's budget still admits: its default filter, with all
-// charges of the past. exhausted says that the past exceeds it.
-func (b *Books) Filter() (filter *account.RDPFilter, exhausted bool, err error) {
-	g := &b.chain.genesis
-	if filter, err = account.NewRDPFilter(g.Adjacency, g.Unit, g.Budget); err != nil {
+// Filter returns what a budget still admits: the default filter, with all charges of the
+// past, those of a rollback too. exhausted says that the past exceeds it.
+func (b *Books) Filter(budget account.Budget) (f *account.RDPFilter, exhausted bool, err error) {
+	return filled(b.chain, budget)
+}
+
+// Filter is as that of [Books]. It reads nothing from the disk.
+func (h *history) Filter(budget account.Budget) (f *account.RDPFilter, exhausted bool, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return filled(h.chain, budget)
+}
+
+func filled(c *chain, budget account.Budget) (f *account.RDPFilter, exhausted bool, err error) {
+	if f, err = account.NewRDPFilter(c.genesis.Adjacency, c.genesis.Unit, budget); err != nil {
 		return nil, false, err
 	}
-	exhausted, err = b.chain.replay(filter)
-	return filter, exhausted, err
+	exhausted, err = c.replay(f)
+	return f, exhausted, err
 }

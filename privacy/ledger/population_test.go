@@ -261,7 +261,7 @@ func TestBooksAreTheLedger(t *testing.T) {
 	if err != nil || disk.Changes != before {
 		t.Fatalf("%v, %d changes", err, disk.Changes-before)
 	}
-	filter, exhausted, err := b.Filter()
+	filter, exhausted, err := b.Filter(b.Genesis().Budget)
 	if err != nil || exhausted {
 		t.Fatal(exhausted, err)
 	}
