@@ -34,10 +34,7 @@ func (p *process) openLedger(store *checkpoint.Store, fsys ledger.OS) error {
 		o.KnownSeq, o.KnownHead = check.Head.Seq, check.Head
 	}
 	dir := p.Policy.Ledger
-	if err := fsys.MkdirAll(dir); err != nil {
-		return err
-	}
-	secret, err := digestSecret(filepath.Join(dir, ".secret"))
+	secret, err := digestSecret(fsys, dir, o.KnownSeq)
 	if err != nil {
 		return err
 	}
@@ -153,12 +150,21 @@ func newSecret() []byte {
 	return b
 }
 
-// digestSecret reads the secret that records are digested with, or makes it. It stays
-// with the ledgers for as long as they live.
-func digestSecret(path string) ([]byte, error) {
+// digestSecret reads the secret that records are digested with, or makes it with its
+// folder. It stays with the ledgers for as long as they live: where records up to known
+// have been, a restore has to bring it back, which a new one would stop.
+func digestSecret(fsys ledger.OS, dir string, known uint64) ([]byte, error) {
+	path := filepath.Join(dir, ".secret")
 	b, err := readSecret(path)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return b, err
+	}
+	if known > 0 {
+		return nil, fmt.Errorf("%w: there is no %s, but record %d of a ledger beside it is known to have "+
+			"existed; allowed: the newest folder of ledgers, or its backup", ledger.ErrRollback, path, known)
+	}
+	if err := fsys.MkdirAll(dir); err != nil {
+		return nil, err
 	}
 	b = newSecret()
 	return b, atomicfile.Create(path, b, 0o600)

@@ -1,6 +1,7 @@
 package owner_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/ed25519"
 	"errors"
@@ -216,6 +217,40 @@ func TestSecondRunOfARosterIsRefused(t *testing.T) {
 	_, errs := together(t, members, t.TempDir())
 	if !errors.Is(errors.Join(errs[:]...), privacy.ErrRefused) {
 		t.Errorf("the same roster with a new state: %v", errs)
+	}
+}
+
+// A node whose ledger was lost is refused, and leaves nothing that a restore from the
+// backup would refuse.
+func TestLostLedgerIsNotBegunAnew(t *testing.T) {
+	members, states := team(t), t.TempDir()
+	if _, errs := together(t, members, states); errors.Join(errs[:]...) != nil {
+		t.Fatal(errs)
+	}
+	dir := filepath.Join(filepath.Dir(members[0].Policy), "ledger0")
+	secret, err := os.ReadFile(filepath.Join(dir, ".secret"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, left := range map[string]bool{"all of it": false, "all but the secret": true} {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+		if left {
+			if err := errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, ".secret"), secret,
+				0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, errs := together(t, members, states)
+		if !errors.Is(errs[0], ledger.ErrRollback) {
+			t.Errorf("%s is lost: %v", name, errs[0])
+		}
+		now, _ := os.ReadFile(filepath.Join(dir, ".secret"))
+		inside, err := filepath.Glob(filepath.Join(dir, "*", "*"))
+		if err != nil || len(inside) > 0 || left != bytes.Equal(now, secret) || left != (len(now) > 0) {
+			t.Errorf("%s is lost: left %v, a secret of %d bytes, %v", name, inside, len(now), err)
+		}
 	}
 }
 

@@ -21,6 +21,8 @@ import (
 // anew is the owner's word that the people of g.Population are others than those of the
 // ledgers that may be theirs. It counts only where p shares no record with any ledger;
 // every ledger concerned, and so every later statement, records it.
+//
+// ErrRollback: o knows of records of a ledger that is not there. Nothing is made then.
 func OpenFor(policyDir string, p *Fingerprint, g Genesis, anew bool, o Options) (*File, Found, error) {
 	if p == nil {
 		return nil, Found{}, config.Bad("fingerprint", "nothing", "the fingerprint of the data in use")
@@ -50,6 +52,9 @@ func OpenFor(policyDir string, p *Fingerprint, g Genesis, anew bool, o Options) 
 func openFound(found *Found, beside []kept, g Genesis, o Options) (*File, error) {
 	switch found.Match {
 	case Fresh, Anew:
+		if known := max(o.KnownSeq, o.KnownHead.Seq); known > 0 {
+			return nil, lost(filepath.Dir(found.Dir), known)
+		}
 		for _, k := range beside {
 			if err := noteBeside(k.dir, o); err != nil {
 				return nil, err
@@ -71,6 +76,12 @@ func openFound(found *Found, beside []kept, g Genesis, o Options) (*File, error)
 		}
 	}
 	return f, err
+}
+
+// lost refuses to begin a ledger anew.
+func lost(policyDir string, known uint64) error {
+	return fmt.Errorf("%w: %s holds no ledger of these data, but record %d is known to have existed; "+
+		"allowed: the newest ledger of these data, or its backup", ErrRollback, policyDir, known)
 }
 
 // besideNote is recorded by a ledger beside which another one was begun.
