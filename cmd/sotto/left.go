@@ -23,12 +23,16 @@ func (f *nodeFlags) budgetRows(row func(what, format string, args ...any), m *ow
 		row("ledger", "FAULT: %v", err)
 		return
 	}
-	whose := "by its ledger"
+	budget, whose := left.Budget, "by its ledger"
 	if fresh(left) {
 		whose = "by the policy"
 	}
-	row("budget", "epsilon %g at delta %g over the life of population %s, %s", left.Budget.Epsilon,
-		left.Budget.Delta, m.Budget.Population, whose)
+	if left.Policy != nil {
+		budget, whose = *left.Policy, fmt.Sprintf("by the policy; its ledger has epsilon %g at delta %g",
+			left.Budget.Epsilon, left.Budget.Delta)
+	}
+	row("budget", "epsilon %g at delta %g over the life of population %s, %s", budget.Epsilon, budget.Delta,
+		m.Budget.Population, whose)
 	row("ledger", "%s", ledgerText(left))
 	if w := left.Found.Warning(); w != "" {
 		row("warning", "%s", w)

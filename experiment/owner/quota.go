@@ -136,38 +136,42 @@ func (o *Owner) RollBack(l *ledger.File, missing uint64, r ledger.RolledBack) er
 type Left struct {
 	Found  ledger.Found
 	Budget account.Budget // of the ledger
+	// Policy is that of the policy where the ledger's own is larger; nil: it is not.
+	Policy *account.Budget
 	Spent  account.StatedInterval
 	// Total is the number of charges so far, Past of them by this run.
 	Total, Past uint64
-	// Admits is how many further charges of the run's kinds the lifetime budget admits.
+	// Admits is how many further charges of the run's kinds Budget and Policy admit.
 	Admits int
 	// Quota is how many further charges the run's own plan admits; negative: no limit.
 	Quota int
 }
 
 // leftOf finds it, without a change of anything; books is nil for a ledger that is still
-// to be made.
-func leftOf(o *Owner, books *ledger.Books, run string, budget account.Budget) (*Left, error) {
-	out := &Left{Budget: budget, Quota: -1}
-	fill := func() (*account.RDPFilter, bool, error) {
-		t := &o.e.Setup.Target
-		filter, err := account.NewRDPFilter(t.Adjacency, t.Unit, budget)
-		return filter, false, err
-	}
+// to be made, with the policy's budget.
+func leftOf(o *Owner, books *ledger.Books, run string, policy account.Budget) (*Left, error) {
+	out := &Left{Budget: policy, Quota: -1}
 	var past ledger.RunCharges
+	var err error
 	if books != nil {
-		c, err := books.Spent()
-		if err != nil {
+		var c ledger.Claim
+		if c, err = books.Spent(); err != nil {
 			return nil, err
 		}
-		budget = books.Genesis().Budget
-		fill = func() (*account.RDPFilter, bool, error) { return books.Filter(budget) }
 		past = books.Run(run)
-		out.Budget, out.Spent = budget, c.Epsilon
+		out.Budget, out.Spent = books.Genesis().Budget, c.Epsilon
 		out.Total, out.Past = books.Total(), past.Count
+		out.Admits, err = admits(o.plan().Costs(), filling(books, out.Budget))
+		if err == nil && smaller(policy, out.Budget) {
+			out.Policy = &policy
+			var n int
+			n, err = admits(o.plan().Costs(), filling(books, policy))
+			out.Admits = min(out.Admits, n)
+		}
+	} else {
+		out.Admits, err = o.Admits(policy)
 	}
-	var err error
-	if out.Admits, err = admits(o.plan().Costs(), fill); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	quota, err := quotaOf(o)
@@ -179,6 +183,11 @@ func leftOf(o *Owner, books *ledger.Books, run string, budget account.Budget) (*
 	}
 	out.Quota = remaining(o.plan(), quota)
 	return out, nil
+}
+
+// filling makes a budget's filter with all charges of the past.
+func filling(books *ledger.Books, b account.Budget) func() (*account.RDPFilter, bool, error) {
+	return func() (*account.RDPFilter, bool, error) { return books.Filter(b) }
 }
 
 // remaining is how many charges of a plan its quota still admits.

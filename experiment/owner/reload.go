@@ -138,10 +138,15 @@ func (a *allowance) admit(l *ledger.File, ev account.Event) error {
 	return nil
 }
 
+// smaller reports whether a policy's budget may refuse what the ledger's own admits.
+func smaller(policy, own account.Budget) bool {
+	return policy.Epsilon < own.Epsilon || policy.Delta < own.Delta
+}
+
 // tighter is a filter of a budget that has seen all charges of the ledger; nil: the
 // ledger's own budget is no larger. account.ErrExhausted: they exceed it.
 func tighter(l *ledger.File, b account.Budget) (account.Filter, error) {
-	if own := l.Genesis().Budget; b.Epsilon >= own.Epsilon && b.Delta >= own.Delta {
+	if !smaller(b, l.Genesis().Budget) {
 		return nil, nil
 	}
 	f, exhausted, err := l.Filter(b)
