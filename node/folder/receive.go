@@ -25,6 +25,8 @@ const (
 	windowSize = 1 << 10
 	// maxSessions is how many starts of a member's node are remembered.
 	maxSessions = 64
+	// rereading is how long a file that cannot be read is left alone.
+	rereading = time.Second
 )
 
 // window are the numbers of the frames of a session that were handed over, with what was
@@ -36,9 +38,13 @@ type window struct {
 
 // stamp tells a file that was refused from one that has changed since.
 type stamp struct {
-	size int64
-	time time.Time
+	size  int64
+	time  time.Time
+	until time.Time // refused until then, for it could not be read; zero: as long as it is the same
 }
+
+// of reports whether the file is the one that was refused.
+func (s *stamp) of(info fs.FileInfo) bool { return s.size == info.Size() && s.time == info.ModTime() }
 
 // receive hands over the frames of a member, one after the other, until the transport is
 // closed.
@@ -146,20 +152,31 @@ func (t *Transport) look(in *inbox, l label) {
 	t.answer(l, answer)
 }
 
-// changed reports whether a file is another than the one that was refused.
+// changed reports whether a file is another than the one that was refused, or may be read
+// by now.
 func (t *Transport) changed(in *inbox, path string) bool {
 	info, err := t.root.Lstat(path)
-	return err == nil && in.refused[path] != stamp{info.Size(), info.ModTime()}
+	if err != nil {
+		return false
+	}
+	was, refused := in.refused[path]
+	return !refused || !was.of(info) || !was.until.IsZero() && time.Now().After(was.until)
 }
 
-// refuse names a file, once for each form that it has.
+// refuse names a file, once for each form that it has. One that the system does not let
+// be read is tried again: a synchronizer may set its mode last, a share may fail for a
+// moment.
 func (t *Transport) refuse(in *inbox, l label, path string, err error) {
 	if info, e := t.root.Lstat(path); e == nil {
-		s := stamp{info.Size(), info.ModTime()}
-		if in.refused[path] == s {
+		was, refused := in.refused[path]
+		now := stamp{size: info.Size(), time: info.ModTime()}
+		if unread := new(fs.PathError); errors.As(err, &unread) {
+			now.until = time.Now().Add(rereading)
+		}
+		in.refused[path] = now
+		if refused && was.of(info) && was.until.IsZero() == now.until.IsZero() {
 			return
 		}
-		in.refused[path] = s
 	}
 	t.complain(l.sender, path, err)
 }
