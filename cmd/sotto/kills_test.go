@@ -189,7 +189,7 @@ func (f *fleet) holds(m *member, before uint64) uint64 {
 			if b, err := os.ReadFile(heads); err != nil || !strings.Contains(string(b), `"`+m.name+`"`) {
 				continue // it has heard nothing yet
 			}
-			if _, err := owner.VerifyLedger(&r, heads); err != nil {
+			if _, err := owner.VerifyLedger(ledgers[0], &r, heads); err != nil {
 				f.t.Errorf("the ledger of %s, against what %s holds: %v", m.name, other.name, err)
 			}
 		}

@@ -124,7 +124,7 @@ ledger in it is verified.`),
 				return err
 			}
 			if heads != "" {
-				if err := l.verifyLedger(cmd.OutOrStdout(), r, heads); err != nil {
+				if err := l.verifyLedger(cmd.OutOrStdout(), dir, r, heads); err != nil {
 					return err
 				}
 			}
@@ -201,8 +201,8 @@ func verifyBackup(w io.Writer, path string, o ledger.Options, l *ledgerFlags) er
 }
 
 // verifyLedger holds a ledger against what a neighbor has heard of it.
-func (l *ledgerFlags) verifyLedger(w io.Writer, r ledger.Report, heads string) error {
-	head, err := owner.VerifyLedger(&r, heads)
+func (l *ledgerFlags) verifyLedger(w io.Writer, dir string, r ledger.Report, heads string) error {
+	head, err := owner.VerifyLedger(dir, &r, heads)
 	if err != nil {
 		return err
 	}

@@ -34,10 +34,7 @@ type Head struct {
 // known is what the head says of the member's ledger at its latest.
 func (h *Head) known() (id string, last ledger.Head, err error) {
 	if h.Claim != nil {
-		id, last.Seq = h.Claim.Head.ID, h.Claim.Head.Seq
-		if b, err := hex.DecodeString(h.Claim.Head.Hash); err == nil && len(b) == len(last.Hash) {
-			last.Hash = [32]byte(b)
-		}
+		id, last = h.Claim.Head.ID, h.claimed()
 	}
 	if h.Mark == nil {
 		return id, last, nil
@@ -50,6 +47,15 @@ func (h *Head) known() (id string, last ledger.Head, err error) {
 		id, last = text, m.Head
 	}
 	return id, last, nil
+}
+
+// claimed is the head that the member has claimed.
+func (h *Head) claimed() (last ledger.Head) {
+	last.Seq = h.Claim.Head.Seq
+	if b, err := hex.DecodeString(h.Claim.Head.Hash); err == nil && len(b) == len(last.Hash) {
+		last.Hash = [32]byte(b)
+	}
+	return last
 }
 
 // Seq is the last record of the member's ledger that it has signed.
@@ -294,9 +300,10 @@ func (h *Head) covers(keys []ledger.HeldKey, id string, seq uint64, hash string)
 	return nil
 }
 
-// VerifyLedger holds a verified ledger against what a neighbor's file of heads says of
-// it. ledger.ErrRollback: the ledger lacks records that its owner's node has signed.
-func VerifyLedger(r *ledger.Report, heads string) (*Head, error) {
+// VerifyLedger holds a ledger, which r says is whole, against what a neighbor's file of
+// heads says of it. ledger.ErrRollback: the ledger lacks records that its owner's node
+// has signed, or has others in their place.
+func VerifyLedger(dir string, r *ledger.Report, heads string) (*Head, error) {
 	all, err := readHeads(heads)
 	if err != nil {
 		return nil, err
@@ -305,5 +312,24 @@ func VerifyLedger(r *ledger.Report, heads string) (*Head, error) {
 	if err != nil {
 		return nil, err
 	}
-	return h, h.covers(r.Keys, r.Genesis.ID, r.LastSeq, r.Head)
+	if err := h.covers(r.Keys, r.Genesis.ID, r.LastSeq, r.Head); err != nil {
+		return nil, err
+	}
+	var had []ledger.Head
+	if h.Claim != nil && h.Claim.Head.ID == r.Genesis.ID {
+		had = append(had, h.claimed())
+	}
+	if h.Mark != nil {
+		if m, err := h.mark(nil); err == nil && hex.EncodeToString(m.Ledger[:]) == r.Genesis.ID {
+			had = append(had, m.Head)
+		}
+	}
+	for _, last := range had {
+		for _, err := range ledger.History(dir, ledger.Options{KnownHead: last}) {
+			if err != nil {
+				return nil, fmt.Errorf("its node has signed record %d %s: %w", last.Seq, last, err)
+			}
+		}
+	}
+	return h, nil
 }
