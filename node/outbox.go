@@ -1,6 +1,7 @@
 package node
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -8,6 +9,10 @@ import (
 	"sotto/node/mark"
 	"sotto/topology"
 )
+
+// ErrDiverged says that the algorithm sends what no neighbor takes, numbers that are not
+// finite most often: the next start would charge for the same.
+var ErrDiverged = errors.New("node: the algorithm has diverged")
 
 // sent is one round's outbox, as it is stored.
 type sent struct {
@@ -73,8 +78,8 @@ func (m *mailing) pack(g *topology.Graph, outbox []agent.Message, round uint64) 
 			return out, fmt.Errorf("round %d: message to %d, which does not hear this node", round, to)
 		}
 		if values += len(msg.Body); values > n.limits.values || !msg.Body.Finite() {
-			return out, fmt.Errorf("round %d: the algorithm sends %d values, allowed: at most %d, "+
-				"finite ones", round, values, n.limits.values)
+			return out, fmt.Errorf("%w: round %d: it sends %d values, allowed: at most %d, finite ones",
+				ErrDiverged, round, values, n.limits.values)
 		}
 		msg.From, msg.Round = n.cfg.Self, round
 		b = n.encode(b, &msg)

@@ -313,8 +313,8 @@ func (p *pairing) propose(m meeting, report *RoundReport) ([]byte, error) {
 	}
 	w := n.out.Outbox[0]
 	if len(w.Body) > n.limits.values || !w.Body.Finite() {
-		return nil, fmt.Errorf("the algorithm sends %d values, allowed: at most %d, finite ones", len(w.Body),
-			n.limits.values)
+		return nil, fmt.Errorf("%w: it sends %d values, allowed: at most %d, finite ones", ErrDiverged,
+			len(w.Body), n.limits.values)
 	}
 	p.values = len(w.Body)
 	w.From, w.Round = n.cfg.Self, m.number

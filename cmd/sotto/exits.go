@@ -81,7 +81,7 @@ func exitCode(err error) int {
 		return exitStorage
 	case isAny(err, ledger.ErrCorrupt, ledger.ErrVersion, ledger.ErrDataset, ledger.ErrRollback,
 		ledger.ErrKey, ledger.ErrClaim, ledger.ErrDurability, roster.ErrUnsigned, checkpoint.ErrState,
-		node.ErrBehind, node.ErrClone, node.ErrPassed, node.ErrRemoved):
+		node.ErrBehind, node.ErrClone, node.ErrPassed, node.ErrRemoved, node.ErrDiverged):
 		return exitPrivacy
 	case isAny(err, data.ErrMissing, data.ErrAltered):
 		return exitData

@@ -23,6 +23,7 @@ import (
 	"sotto/internal/keep"
 	"sotto/internal/long"
 	"sotto/internal/porttest"
+	"sotto/node"
 	"sotto/node/checkpoint"
 	"sotto/node/keyfile"
 	"sotto/node/roster"
@@ -156,6 +157,7 @@ func TestExitCodes(t *testing.T) {
 		{wrap(ledger.ErrPoisoned), 5}, // was 3, which no supervisor starts again
 		{fmt.Errorf("storing the state: %w", &fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}), 5},
 		{wrap(checkpoint.ErrState), 3}, // was 1, which every supervisor starts again for good
+		{wrap(node.ErrDiverged), 3},    // was 1: each start charged for the same again
 		{wrap(keyfile.ErrPassphrase), 2},
 		{wrap(data.ErrMissing), 4},
 		{stoppedError{errors.New("interrupted"), syscall.SIGINT}, 130},
