@@ -258,7 +258,7 @@ func (m *Membership) keepAmendment(a *node.Amendment) error {
 		if at := slices.Index(next.Names(), m.Name()); at >= 0 {
 			r.Self = r.Members[at]
 		}
-		if _, err := m.Policy.Allow(r); err != nil {
+		if _, err := m.tight.present(m.Policy).Allow(r); err != nil {
 			m.Node.Log.Error("the policy does not allow the next roster: mend it before the members change",
 				"round", a.Round, "error", err)
 		}

@@ -5,6 +5,7 @@ import (
 
 	"sotto/live/event"
 	"sotto/node"
+	"sotto/privacy/ledger"
 )
 
 // InWords is what a node says of its members, after a first look at another moment.
@@ -18,3 +19,11 @@ func InWords(s *node.Status, first, now time.Time) map[string]event.Member {
 
 // OtherClocks is what a node says of its own clock by those of its neighbors.
 var OtherClocks = otherClocks
+
+// ReadAgain reads a member's policy again, as a daemon does that is asked to.
+func ReadAgain(m *Membership, l *ledger.File) error {
+	return (&process{Daemon: &Daemon{Membership: m}, ledger: l}).reload()
+}
+
+// KeepAmendment takes an amendment in, as a daemon does.
+var KeepAmendment = (*Membership).keepAmendment

@@ -54,7 +54,7 @@ type Membership struct {
 	*Owner
 	Roster  *roster.Roster
 	Self    agent.ID
-	Policy  *roster.Policy
+	Policy  *roster.Policy       // as it was at the start
 	Budget  roster.DatasetPolicy // of the owner's data set, by the policy
 	Terms   Terms
 	Node    node.Config // what is known before state, ledger and network are opened

@@ -64,6 +64,7 @@ func (p *process) reload() error {
 			p.Reload.Level.Set(level)
 		}
 	}
+	p.tight.read(next)
 	p.tight.want(d)
 	g := p.ledger.Genesis().Budget
 	if d.LifetimeEpsilon > g.Epsilon || d.LifetimeDelta > g.Delta {
@@ -79,10 +80,28 @@ func (p *process) reload() error {
 // the ledger's own budget does.
 type allowance struct {
 	mu     sync.Mutex
+	whole  *roster.Policy // that was read again last; nil: none was
 	policy account.Budget // by the policy that was read last
 	fresh  bool           // filter is not that of policy yet
 	filter account.Filter // nil: the ledger's own budget is what counts
 	err    error          // there is no filter because of it: nothing is admitted
+}
+
+// read notes a policy that holds from now on.
+func (a *allowance) read(p *roster.Policy) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.whole = p
+}
+
+// present is the policy that holds, where first did at the start.
+func (a *allowance) present(first *roster.Policy) *roster.Policy {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.whole != nil {
+		return a.whole
+	}
+	return first
 }
 
 // want makes another budget hold from the next charge on.
