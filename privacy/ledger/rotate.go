@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"sotto/config"
 )
@@ -234,9 +235,14 @@ func rotateIn(dir string, r Replacement, o Options, report func(RotatedKey)) err
 	return nil
 }
 
-// ledgersIn lists the directories of the ledgers in an owner's policy directory.
+// ledgersIn lists the directories of the ledgers in an owner's policy directory. Files
+// there are passed over. A config.Error names a folder that cannot be looked into: nobody
+// knows whether it holds a ledger.
 func ledgersIn(fsys FS, policyDir string) (all []string, err error) {
 	names, err := fsys.List(policyDir)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil, unread(err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -246,7 +252,12 @@ func ledgersIn(fsys FS, policyDir string) (all []string, err error) {
 		}
 		dir := filepath.Join(policyDir, n)
 		born, _, err := leftovers(fsys, dir)
-		if err != nil {
+		switch {
+		case errors.Is(err, syscall.ENOTDIR):
+			continue
+		case errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrNotExist): // a link to nowhere
+			return nil, unread(err)
+		case err != nil:
 			return nil, err
 		}
 		if born {
@@ -255,6 +266,11 @@ func ledgersIn(fsys FS, policyDir string) (all []string, err error) {
 	}
 	slices.Sort(all)
 	return all, nil
+}
+
+// unread says that a place in a policy directory cannot be looked into.
+func unread(err error) error {
+	return config.Bad("ledger", err, "a folder of ledgers in which the node may read every folder")
 }
 
 // PublicKey returns the key of the ledger as it is now.
