@@ -8,6 +8,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"sotto/agent"
 	"sotto/node/mark"
@@ -18,6 +20,18 @@ import (
 // ErrState says that a node's stored state cannot be used: damaged, or of another run or
 // member.
 var ErrState = errors.New("node: stored state does not fit")
+
+// errNewer says that a file is whole, and of a format that this program does not know.
+var errNewer = fmt.Errorf("%w: it has a newer format", ErrState)
+
+// tagOf is the format that a whole file names.
+func tagOf(body []byte) (tag string, is bool) {
+	if len(body) < 4 || binary.LittleEndian.Uint32(body) > uint32(len(body)-4) {
+		return "", false
+	}
+	tag = string(body[4 : 4+binary.LittleEndian.Uint32(body)])
+	return tag, strings.HasPrefix(tag, "sotto node/")
+}
 
 // Kept is for how many rounds a node keeps what it sent: a neighbor at the barrier may
 // need the last two. Rounds in which nobody hears it are not among them.
@@ -151,6 +165,10 @@ func (c *Checkpoint) decode(b []byte) error {
 		return fmt.Errorf("%w: the checksum does not fit", ErrState)
 	}
 	tag := checkTag
+	if name, is := tagOf(body); is && !slices.Contains([]string{checkTag, bareTag, wholeTag}, name) {
+		return fmt.Errorf("%w: %s, allowed: %s and older: go on with the version of sotto that wrote it",
+			errNewer, name, checkTag)
+	}
 	for _, older := range []string{bareTag, wholeTag} {
 		if bytes.HasPrefix(body, agent.AppendTag(nil, older)) {
 			tag = older

@@ -61,7 +61,8 @@ func Open(dir string, fsys ledger.FS) (*Store, error) {
 // slot is the name of the file that holds the checkpoint with a serial number.
 func (s *Store) slot(serial uint64) string { return filepath.Join(s.dir, stateFiles[serial%2]) }
 
-// Load returns the stored checkpoint, or nil if none was ever stored.
+// Load returns the stored checkpoint, or nil if none was ever stored. ErrState: none is
+// whole, or one of them is of a newer format, which a later version of sotto has written.
 func (s *Store) Load() (*Checkpoint, error) {
 	var (
 		last, before *Checkpoint
@@ -73,6 +74,8 @@ func (s *Store) Load() (*Checkpoint, error) {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			continue
+		case errors.Is(err, errNewer): // the other file is older, or as new
+			return nil, err
 		case errors.Is(err, ErrState):
 			bad = err
 		case err != nil:
