@@ -162,8 +162,8 @@ func (p *visits) host(h *hop, report *RoundReport) error {
 	}
 	if out := n.out.Outbox; len(out) != 1 || out[0].To != next || len(out[0].Body) != n.cfg.Dim ||
 		!out[0].Body.Finite() {
-		return fmt.Errorf("%d messages after a visit, which needs one of %d finite values to agent %d",
-			len(out), n.cfg.Dim, next)
+		return fmt.Errorf("%w: %d messages after a visit, which needs one of %d finite values to agent %d",
+			ErrDiverged, len(out), n.cfg.Dim, next)
 	}
 	sent := hop{from: i, to: next, token: h.token, steps: h.steps + 1,
 		body: slices.Clone(n.out.Outbox[0].Body)}

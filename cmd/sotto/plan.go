@@ -335,7 +335,8 @@ func portText(address string) string {
 
 // clockText only finds a clock that was never set.
 func clockText(now time.Time) string {
-	return okay(now.Year() >= 2025, now.UTC().Format(time.RFC3339)+"; only times in the log depend on it",
+	return okay(now.Year() >= 2025, now.UTC().Format(time.RFC3339)+
+		"; members whose clocks differ by an hour or more cannot connect",
 		now.UTC().Format(time.RFC3339)+" has passed long ago: times in the log will be wrong")
 }
 

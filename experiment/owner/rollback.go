@@ -17,8 +17,8 @@ func (p *process) book() mark.Book {
 }
 
 // rolledBack brings the ledger to have what one of the node's own marks, which somebody
-// held, shows that it lacks: missing charges of this run, as a record that says so. Nobody
-// knows the price of charges of other runs: ledger.ErrRollback.
+// held, shows that it lacks: missing charges of this run, as a record that says so.
+// Nobody knows the price of charges of other runs: ledger.ErrRollback.
 func (p *process) rolledBack(m *mark.Mark, missing, others uint64) error {
 	have := p.book()
 	if others > 0 {
