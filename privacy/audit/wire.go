@@ -90,9 +90,15 @@ func (w *Wire) Charged(round uint64, count int) {
 
 // Restored notes that the ledger was rolled back, and that charges of count answers were
 // added: they stand for those of the rounds from the last one that Charged has named to
-// the one before round, which the node was in.
+// the one before round, which the node was in. Once it was rolled back, later ones stand
+// for rounds from the same place on: a neighbor that comes back late knows of some that
+// the node has been in again by then.
 func (w *Wire) Restored(round uint64, count int) {
-	w.restored = append(w.restored, restored{w.last, round, count})
+	from := w.last
+	if len(w.restored) > 0 {
+		from = w.restored[0].from
+	}
+	w.restored = append(w.restored, restored{from, round, count})
 }
 
 // uncharged counts the rounds whose messages left without the charges of their answers.

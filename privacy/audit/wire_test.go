@@ -102,3 +102,32 @@ func TestWireAfterARollback(t *testing.T) {
 		}
 	}
 }
+
+// A node that was rolled back to round 4 when it was in round 9 hears of round 6 first,
+// goes on, and hears of round 9 when it is in round 13. What its ledger adds then counts
+// for the rounds that it was in twice.
+func TestWireAfterALateWord(t *testing.T) {
+	for added, bad := range map[int]bool{3: false, 2: true, 0: true} {
+		w := &Wire{Answers: 1}
+		say := func(from, until, generation uint64, what byte) {
+			for k := from; k < until; k++ {
+				w.Sent(Letter{Kind: 1, To: 3, Round: k, Generation: generation}, []byte{what + byte(k)})
+			}
+		}
+		charge := func(from, until uint64) {
+			for k := from; k < until; k++ {
+				w.Charged(k, 1)
+			}
+		}
+		say(0, 10, 0, 0)
+		w.Sent(Letter{Kind: 1, To: 3, Round: 6, Generation: 1}, []byte{4}) // what it had said last
+		say(7, 14, 1, 100)
+		charge(0, 4)
+		w.Restored(6, 2)
+		charge(6, 13)
+		w.Restored(9, added)
+		if r := w.Report("node"); r.Violated != bad {
+			t.Errorf("%d charges: violated %v, want %v: %+v", added, r.Violated, bad, r)
+		}
+	}
+}
