@@ -14,13 +14,20 @@ import (
 	"sotto/node/nodetest"
 	"sotto/privacy/ledger"
 	"sotto/privacy/ledger/ledgertest"
+	"sotto/tensor"
 )
 
-// overflows sends a number that is not finite.
-type overflows struct{ agent.Algorithm }
+// overflows sends a number that is not finite, in its rounds or before the first one.
+type overflows struct {
+	agent.Algorithm
+	greets bool
+}
 
 func (o overflows) Step(in *agent.Input, out *agent.Output) error {
 	err := o.Algorithm.Step(in, out)
+	if o.greets && in.Kind == agent.Start {
+		out.Outbox = []agent.Message{{To: agent.Broadcast, Body: make(tensor.Vec, 1)}}
+	}
 	for _, m := range out.Outbox {
 		m.Body[0] = float32(math.Inf(1))
 	}
@@ -33,11 +40,12 @@ func TestDivergedAlgorithm(t *testing.T) {
 	for name, o := range map[string]nodetest.Options{
 		"rounds": {Factory: factory(t, "dsgd")},
 		"pairs":  {Factory: admm(t), Interval: time.Hour},
+		"greets": {Factory: admm(t), Interval: time.Hour},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			o.Agents, o.Graph, o.Rounds = 2, "path", 3
 			o.Change = func(_ int, c *node.Config) {
-				c.Algorithm, c.Pairs = overflows{c.Algorithm}, o.Interval > 0
+				c.Algorithm, c.Pairs = overflows{c.Algorithm, name == "greets"}, o.Interval > 0
 			}
 			w, net := nodetest.NewWorld(t, o), openMemory(t, 2)
 			ctx, cancel := context.WithCancel(t.Context())

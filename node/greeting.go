@@ -23,8 +23,8 @@ func (g *greetings) introduce(outbox []agent.Message) error {
 	}
 	n, m := g.n, outbox[0]
 	if len(outbox) > 1 || m.To != agent.Broadcast || len(m.Body) > n.limits.values || !m.Body.Finite() {
-		return fmt.Errorf("%d messages of %d values before the first meeting, allowed: one broadcast of at "+
-			"most %d, finite ones", len(outbox), len(m.Body), n.limits.values)
+		return fmt.Errorf("%w: %d messages of %d values before the first meeting, allowed: one broadcast of "+
+			"at most %d, finite ones", ErrDiverged, len(outbox), len(m.Body), n.limits.values)
 	}
 	m.From, m.Round = n.cfg.Self, 0
 	n.mu.Lock() // neighbors may say hello already

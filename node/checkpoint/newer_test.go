@@ -44,6 +44,10 @@ func TestNewerFormatIsNamed(t *testing.T) {
 		!strings.Contains(err.Error(), filepath.Base(path)) {
 		t.Errorf("a newer file: %+v, %v", c, err)
 	}
+	// A backup was made of the round before.
+	if snap, err := Take(dir); !errors.Is(err, ErrState) || !strings.Contains(err.Error(), "sotto node/6") {
+		t.Errorf("a snapshot of a newer file: %+v, %v", snap, err)
+	}
 	b[8+len(body)]++ // damaged
 	if err := os.WriteFile(path, b, 0o600); err != nil {
 		t.Fatal(err)

@@ -36,7 +36,7 @@ type Snapshot struct {
 func (s *Snapshot) Newer(t *Snapshot) bool { return s.serial > t.serial }
 
 // Take reads the stored state while a node may be writing it. fs.ErrNotExist:
-// there is none. ErrState: none of it is whole.
+// there is none. ErrState: none of it is whole, or one of the files is of a newer format.
 func Take(dir string) (*Snapshot, error) {
 	const tries = 200
 	for try := 1; ; try++ {
@@ -64,6 +64,9 @@ func readSnapshot(dir string) (s *Snapshot, settled bool, err error) {
 		}
 		s.Files[name] = b
 		c, err := decodeFile(name, b)
+		if errors.Is(err, errNewer) { // as Load refuses it
+			return nil, true, fmt.Errorf("%s: %w", dir, err)
+		}
 		if err != nil {
 			settled = false
 			continue
