@@ -27,11 +27,14 @@ func tableRemarks(d *data.Dataset) []string {
 	return append(all, labelRemarks(d)...)
 }
 
+// undescribed reports whether no schema or format says what the columns of d are.
+func undescribed(d *data.Dataset) bool { return d.Name == "csv" }
+
 // unscaled are the numbers among the features that nothing public bounds.
 func unscaled(d *data.Dataset) []string {
 	var names []string
 	for _, v := range d.Variables {
-		if v.At >= 0 && v.Categories == nil && v.Form == schema.Plain && d.Name == "csv" {
+		if v.At >= 0 && v.Categories == nil && v.Form == schema.Plain && undescribed(d) {
 			names = append(names, v.Name)
 		}
 	}

@@ -116,6 +116,11 @@ func (f *File) Join(m Member) (*Experiment, *data.Own, error) {
 	if err := e.planner().makePlans(); err != nil {
 		return nil, nil, f.At("privacy", err)
 	}
+	if _, named := f.doc.Given("data.feature_columns"); !named && undescribed(own.Split.Train) {
+		e.Notes.Warnings = append(e.Notes.Warnings, "features go by their position in the file, and nobody "+
+			"sees whether members' files have the same columns in the same order; data.feature_columns "+
+			"finds them by name")
+	}
 	if who := f.Adversaries.Text(); who != "" {
 		e.Notes.Warnings = append(e.Notes.Warnings,
 			"this experiment has members who attack, to rehearse with: "+who)
