@@ -28,7 +28,7 @@ func newBarrier(n *Node) *barrier {
 }
 
 func (p *barrier) start() error {
-	if err := p.begin(p.graphs.at(0)); err != nil {
+	if err := p.begin(p.graphs.At(0)); err != nil {
 		return err
 	}
 	if s := p.n.cfg.Since; s != nil {
@@ -192,7 +192,7 @@ func (p *barrier) believes(l *link, round uint64) bool {
 // neighbors is on self. It fills the inbox.
 func (p *barrier) view(r *RoundReport) *agent.View {
 	n, i := p.n, p.n.cfg.Self
-	g := p.graphs.at(n.check.Round)
+	g := p.graphs.At(n.check.Round)
 	v := &agent.View{SelfWeight: g.SelfWeight(i), Out: g.Out(i)}
 	p.inbox, p.present = p.inbox[:0], p.present[:0]
 	lost := 0.
@@ -236,7 +236,7 @@ func (p *barrier) view(r *RoundReport) *agent.View {
 func (p *barrier) commit(round uint64) error {
 	out, err := sent{round: round}, error(nil)
 	if round < p.n.cfg.Rounds && p.ties.heard(round) {
-		if out, err = p.pack(p.graphs.at(round), p.n.out.Outbox, round); err != nil {
+		if out, err = p.pack(p.graphs.At(round), p.n.out.Outbox, round); err != nil {
 			return err
 		}
 	}

@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"sync"
 
 	"sotto/agent"
 	"sotto/config"
@@ -10,22 +9,11 @@ import (
 	"sotto/topology"
 )
 
-// recentGraphs is of how many rounds a node remembers the graph: the present one, the one
-// before whose frames it keeps, and those that frames are of.
-const recentGraphs = 4
-
-// graphs are those of the rounds: one for all, or those of a schedule, of which the ones
-// asked for last are remembered.
+// graphs are those of the rounds: one for all, or those of a schedule.
 type graphs struct {
-	one *topology.Graph // has all links that there ever are
-	// nil: one is that of every round
-	from topology.Schedule
-	last uint64 // after all rounds
-
-	mu     sync.Mutex
-	rounds [recentGraphs]uint64
-	recent [recentGraphs]*topology.Graph
-	next   int // to be forgotten
+	*topology.Recent
+	steady bool   // one is that of every round
+	last   uint64 // after all rounds
 }
 
 // changing reports whether the graph is not one for all rounds.
@@ -45,39 +33,18 @@ func (c *Config) oneWay() bool {
 	return c.Graphs != nil && len(topology.Period(c.Graphs)) != 1 || c.Graph.Directed()
 }
 
-func newGraphs(c *Config) graphs { return graphs{one: c.Graph, from: c.Graphs, last: c.Rounds} }
-
-// at is the graph of a round.
-func (r *graphs) at(round uint64) *topology.Graph {
-	if r.from == nil {
-		return r.one
+func newGraphs(c *Config) graphs {
+	from := c.Graphs
+	if from == nil {
+		from = topology.Static(c.Graph)
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for k, g := range r.recent {
-		if g != nil && r.rounds[k] == round {
-			return g
-		}
-	}
-	g := r.make(round)
-	r.rounds[r.next], r.recent[r.next] = round, g
-	r.next = (r.next + 1) % recentGraphs
-	return g
-}
-
-// make is at for rounds of a schedule that are asked for once.
-func (r *graphs) make(round uint64) *topology.Graph {
-	g, err := r.from.At(round)
-	if err != nil {
-		panic("node: no graph of a round: " + err.Error()) // see Config.Graphs
-	}
-	return g
+	return graphs{Recent: &topology.Recent{Schedule: from}, steady: !c.changing(), last: c.Rounds}
 }
 
 // hears reports whether agent i, which hears j in some round, does in this one. After the
 // last round nobody does, where graphs change.
 func (r *graphs) hears(i, j agent.ID, round uint64) bool {
-	return r.from == nil || round < r.last && r.at(round).Weight(i, j) != 0
+	return r.steady || round < r.last && r.At(round).Weight(i, j) != 0
 }
 
 // ties are what differs between the graphs that a run in rounds may have: how a node
@@ -160,6 +127,3 @@ func (l *link) mark(n *Node) {
 		l.push(n.frame(Progress, n.check.Round, nil))
 	}
 }
-
-// steady reports whether all rounds have the same links.
-func (c *Config) steady() bool { return c.Graphs == nil }

@@ -52,7 +52,7 @@ func readiness(n *Node, s *Status, now time.Time) Readiness {
 	}
 	// by a clock, or where rounds go on without neighbors, one of them is enough
 	_, rounds := n.pace.(*barrier)
-	all := n.cfg.Missing == Wait && rounds && n.cfg.steady()
+	all := n.cfg.Missing == Wait && rounds && !n.cfg.changing()
 	if len(gone) > 0 && (all || len(gone) == needed) {
 		return no("cannot reach %s", strings.Join(gone, ", "))
 	}

@@ -40,7 +40,7 @@ func (t sparse) judge(m *mailbox, round, present uint64) verdict { return m.near
 // Somebody hears the first messages, as far as the node is concerned: how long messages
 // are is known from them.
 func (t sparse) heard(round uint64) bool {
-	return round == 0 || t.p.graphs.at(round).Degree(t.p.n.cfg.Self) > 0
+	return round == 0 || t.p.graphs.At(round).Degree(t.p.n.cfg.Self) > 0
 }
 
 // What was sent before is kept until somebody hears something newer.
@@ -56,7 +56,7 @@ func (t sparse) keep(c *checkpoint.Checkpoint, kept [checkpoint.Kept]sent, out s
 func (t sparse) previous(c *checkpoint.Checkpoint) uint64 {
 	round := c.Sent
 	for round > 0 {
-		if round--; t.p.graphs.make(round).Degree(t.p.n.cfg.Self) > 0 {
+		if round--; t.p.graphs.Make(round).Degree(t.p.n.cfg.Self) > 0 {
 			break
 		}
 	}
@@ -65,7 +65,7 @@ func (t sparse) previous(c *checkpoint.Checkpoint) uint64 {
 
 // Only those who were heard in the round wait for the word.
 func (t sparse) stored(l *link, was uint64) {
-	if t.p.n.check.Round > was && t.p.graphs.at(was).Weight(t.p.n.cfg.Self, l.id) != 0 {
+	if t.p.n.check.Round > was && t.p.graphs.At(was).Weight(t.p.n.cfg.Self, l.id) != 0 {
 		l.mark(t.p.n)
 	}
 }
@@ -79,14 +79,14 @@ func (t sparse) pass(ctx context.Context, round uint64, reports []RoundReport) (
 	error) {
 	n, i := t.p.n, t.p.n.cfg.Self
 	// after an answer, in a round without a neighbor
-	if !n.asked && t.p.graphs.at(round-1).Degree(i) == 0 {
+	if !n.asked && t.p.graphs.At(round-1).Degree(i) == 0 {
 		reports = nil
 	}
 	for !n.asked && round < n.cfg.Rounds {
 		if err := ctx.Err(); err != nil {
 			return round, reports, err
 		}
-		g := t.p.graphs.make(round)
+		g := t.p.graphs.Make(round)
 		if g.Degree(i) > 0 {
 			break
 		}
