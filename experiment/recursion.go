@@ -43,6 +43,22 @@ func AveragingRounds(f *File) int {
 	return 0
 }
 
+// CheckViews refuses an averaging whose noise or mixing is another than the exact views
+// of its agents are computed for.
+func CheckViews(f *File) error {
+	switch {
+	case AveragingRounds(f) == 0:
+		return nil
+	case !f.Mechanism().ExactView:
+		return f.Refuse("privacy.mechanism", f.Privacy.Mechanism, "normal noise of each agent's own, which "+
+			"alone has an exact view; the figure against everyone holds")
+	case !f.Faultless():
+		return f.Refuse("faults", "faults or agents that attack", "none: mixing was not what was planned, "+
+			"and who learned what is not known; the figure against everyone holds")
+	}
+	return nil
+}
+
 // Graphs builds the graphs of a run whose graph needs no data.
 func (f *File) Graphs() (topology.Schedule, error) {
 	e := builder{&Experiment{File: f}}

@@ -16,8 +16,9 @@ type Graphs struct {
 	Averaging int             // rounds of averaging of a run that does nothing else; 0: another
 }
 
-// ReadGraphs reads them from a run directory. Graphs that stay the same are in its
-// files; those that change are built again from the configuration.
+// ReadGraphs reads them from a run directory. Graphs that stay the same are in its files;
+// those that change are built again from the configuration. It refuses what CheckViews of
+// package experiment does.
 func ReadGraphs(dir string) (*Graphs, error) {
 	g, err := rundir.ReadGraph(dir)
 	if err != nil {
@@ -31,6 +32,9 @@ func ReadGraphs(dir string) (*Graphs, error) {
 	}
 	f, err := experiment.Parse(path, b, nil)
 	if err != nil {
+		return nil, err
+	}
+	if err := experiment.CheckViews(f); err != nil {
 		return nil, err
 	}
 	r.Averaging = experiment.AveragingRounds(f)

@@ -1,11 +1,13 @@
 package calculator
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
 	"slices"
+	"strconv"
 	"strings"
 
 	"sotto/cmd/sotto/cli"
@@ -199,7 +201,14 @@ func (f *sourceFlags) ofRoster() (*exposure.Source, error) {
 		if err != nil {
 			return nil, err
 		}
-		return exposure.OfRun(schedule, whole, experiment.AveragingRounds(file))
+		rounds := experiment.AveragingRounds(file)
+		if rounds > 0 {
+			err = cmp.Or(experiment.CheckViews(file), f.checkMissing(r))
+		}
+		if err != nil {
+			return nil, err
+		}
+		return exposure.OfRun(schedule, whole, rounds)
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -207,11 +216,29 @@ func (f *sourceFlags) ofRoster() (*exposure.Source, error) {
 	if r, err = roster.Read(f.roster); err != nil {
 		return nil, err
 	}
+	if err := f.checkMissing(r); err != nil { // it may average
+		return nil, err
+	}
 	g, err := r.Topology()
 	if err != nil {
 		return nil, err
 	}
 	return exposure.OfWeights(g)
+}
+
+// checkMissing refuses values that are averaged without a member that is missing: each
+// then weighs more than planned.
+func (f *sourceFlags) checkMissing(r *roster.Roster) error {
+	if r.Terms.Missing == roster.Wait {
+		return nil
+	}
+	return &config.Error{
+		File:  f.roster,
+		Key:   "terms.missing",
+		Found: strconv.Quote(r.Terms.Missing),
+		Allowed: roster.Wait + ": where a member is missing, others learn more of each value, up to all of " +
+			"it; the figure against everyone, which sotto plan states, holds",
+	}
 }
 
 func (f *networkFlags) writeViews(w io.Writer, c *exposure.Case) error {
