@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -126,6 +127,15 @@ func (f *File) Join(m Member) (*Experiment, *data.Own, error) {
 			"this experiment has members who attack, to rehearse with: "+who)
 	}
 	return e.Experiment, own, nil
+}
+
+// CheckAlgorithm refuses parameters that the run's algorithm does not take.
+func CheckAlgorithm(f *File) error {
+	e := planner{&Experiment{File: f}}
+	if err := cmp.Or(e.prepare(), e.newFactory()); err != nil {
+		return err
+	}
+	return f.doc.FinishSection("algorithm")
 }
 
 // ownModel builds model and initial parameters, which are the same for all members.

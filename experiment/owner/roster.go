@@ -1,6 +1,7 @@
 package owner
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -19,7 +20,7 @@ func NewRoster(path string, terms *roster.Terms) (*roster.Roster, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := f.CheckDeployable(); err != nil {
+	if err := cmp.Or(f.CheckDeployable(), experiment.CheckAlgorithm(f)); err != nil {
 		return nil, err
 	}
 	r, err := roster.New(filepath.Base(path), b, f.Topology.Agents, terms)

@@ -223,8 +223,19 @@ func (d *Document) cameFrom(key string) string {
 // Finish refuses every key and section that nothing has decoded, and what
 // [Document.RefuseReplaced] refuses.
 func (d *Document) Finish() error {
+	return d.finish(slices.Collect(maps.Keys(d.used))...)
+}
+
+// FinishSection is Finish for one section, all of which has been decoded.
+func (d *Document) FinishSection(name string) error { return d.finish(name) }
+
+func (d *Document) finish(sections ...string) error {
 	var bad []string
-	for name, s := range d.used {
+	for _, name := range sections {
+		s := d.used[name]
+		if s == nil {
+			continue
+		}
 		for key := range s.raw {
 			if !s.known[key] && (name != "" || d.used[key] == nil) {
 				bad = append(bad, Dotted(name, key))
