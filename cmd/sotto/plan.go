@@ -255,7 +255,7 @@ func (f *nodeFlags) preflight(w io.Writer, m *owner.Membership) error {
 	row("experiment", "%s on %s, %s, %d parameters", x.Algorithm, x.Dataset, length, x.Dim)
 	row("hears", "%s on graph %s", config.Count(m.Node.Graph.Degree(m.Self), "member"), m.Roster.Graph)
 	row("data", "%s; %s for training, %d for the owner's own tests", m.Schema(),
-		config.Count(x.Records, "record"), m.TestRecords())
+		config.Count(owner.TrainRecords(m.Owner), "record"), m.TestRecords())
 	fileRows(row, m)
 	row("batches", "%.4g expected, each record drawn with probability %.4g", x.Batch, x.Rate)
 	row("noise",

@@ -62,7 +62,8 @@ func (f *planFlags) simulatedWorth(cmd *cobra.Command, args []string) error {
 // memberWorth asks for an owner's own data.
 func (f *planFlags) memberWorth(cmd *cobra.Command, m *owner.Membership) error {
 	file, records := owner.Everything(m.Owner)
-	q := &worth.Question{File: file, Records: records, Own: m.Terms.Records, Others: f.worth.others}
+	q := &worth.Question{File: file, Records: records, Own: owner.TrainRecords(m.Owner),
+		Others: f.worth.others}
 	assumed := ""
 	if len(q.Others) == 0 {
 		for range m.Roster.Size - 1 {

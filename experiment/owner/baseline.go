@@ -27,6 +27,10 @@ func (o *Owner) Accuracy(theta tensor.Vec) (value float64, metric string) {
 // TestRecords returns how many records Accuracy counts.
 func (o *Owner) TestRecords() int { return o.tests.X.Rows }
 
+// TrainRecords returns how many records the owner trains on: its own to know where
+// Terms.Records is 0.
+func TrainRecords(o *Owner) int { return len(o.e.Task.Parts[0]) }
+
 // baselines is how an owner's model is made alone, by the first oracle that the run's
 // algorithm asks; by gradient steps for all others.
 var baselines = map[string]func(o alone) (tensor.Vec, error){

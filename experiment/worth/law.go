@@ -1,9 +1,11 @@
 package worth
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"sotto/data/memory"
 	"sotto/experiment"
@@ -87,26 +89,68 @@ func (l *law) fit() error {
 // folds of the cross-validation of the model alone.
 const folds = 5
 
-// outside predicts every record by a model of a part of the records in other folds.
+// outside predicts every record by a model of a part of the records in other folds. Each
+// fold has its share of every class. Models of different folds lean to the class that
+// their fold lacks, so that scores of classes are compared within a fold only: they are
+// ranks there.
 func (l *law) outside(part float64) []float64 {
 	n := l.Records.Len()
 	order := permutation(rng.Public(l.Seed, "folds of worth"), n)
+	fold := l.deal(order)
 	out := make([]float64, n)
 	for f := range folds {
-		var in []int32
-		for k, r := range order {
-			if k%folds != f {
+		var in, held []int32
+		for _, r := range order {
+			if fold[r] == f {
+				held = append(held, int32(r))
+			} else {
 				in = append(in, int32(r))
 			}
 		}
 		theta := l.own(in[:max(1, int(part*float64(len(in))))])
-		for k, r := range order {
-			if k%folds == f {
-				out[r] = l.output(theta, l.Records.X.Row(r))
-			}
+		for _, r := range held {
+			out[r] = l.output(theta, l.Records.X.Row(int(r)))
+		}
+		if l.Records.Classes > 0 {
+			rank(out, held)
 		}
 	}
 	return out
+}
+
+// deal gives every record its fold, class by class.
+func (l *law) deal(order []int) []int {
+	fold, next := make([]int, len(order)), 0
+	for class := range max(1, l.Records.Classes) {
+		for _, r := range order {
+			if l.Records.Classes == 0 || int(l.Records.Labels[r]) == class {
+				fold[r] = next % folds
+				next++
+			}
+		}
+	}
+	return fold
+}
+
+// rank replaces the values of some rows by their ranks among these, from 0 to 1; equal
+// ones share theirs.
+func rank(values []float64, rows []int32) {
+	sorted := slices.Clone(rows)
+	slices.SortStableFunc(sorted, func(a, b int32) int { return cmp.Compare(values[a], values[b]) })
+	ranks := make([]float64, len(sorted))
+	for i := 0; i < len(sorted); {
+		j := i + 1
+		for j < len(sorted) && values[sorted[j]] == values[sorted[i]] {
+			j++
+		}
+		for k := range ranks[i:j] {
+			ranks[i+k] = float64(i+j) / 2 / float64(len(sorted))
+		}
+		i = j
+	}
+	for k, r := range sorted {
+		values[r] = ranks[k]
+	}
 }
 
 func permutation(r *rng.Stream, n int) []int {

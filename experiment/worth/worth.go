@@ -34,7 +34,7 @@ type Question struct {
 	File    *experiment.File // of the run that all have agreed on
 	Records *data.Dataset    // the owner's own, all of them
 	// Own is how many of them the owner would train on, Others how many each other member
-	// has: public counts, at least 1 each.
+	// has, at least 1 each.
 	Own    int
 	Others []int
 	// Epsilons are those that are looked at, each above 0.
