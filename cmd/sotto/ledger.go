@@ -221,7 +221,7 @@ func sayHead(row func(string, string, ...any), head *owner.Head, knows string) {
 
 // verifyRun recomputes what a simulated run says of its ledgers.
 func (l *ledgerFlags) verifyRun(w io.Writer, dir string) error {
-	r, err := ledger.VerifyRun(dir)
+	r, err := rundir.VerifyRun(dir)
 	if err != nil {
 		return err
 	}
@@ -231,6 +231,9 @@ func (l *ledgerFlags) verifyRun(w io.Writer, dir string) error {
 	_, err = fmt.Fprintf(w, "simulated run: %s, %s, epsilon %s upper: statements follow from ledgers\n",
 		config.Count(r.Ledgers, "distinct ledger"), config.Count(r.Charges, "charge"),
 		rundir.FormatFine(r.Epsilon.Upper))
+	for _, note := range r.Notes {
+		fmt.Fprintf(w, "note: %s\n", note)
+	}
 	return err
 }
 

@@ -30,7 +30,7 @@ func RunDir(dir string) (*audit.Report, error) {
 	if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(ledger.RunLedgerFile))); err != nil {
 		return nil, err
 	}
-	found, err := ledger.VerifyRun(dir)
+	found, err := rundir.VerifyRun(dir)
 	switch {
 	case errors.Is(err, ledger.ErrClaim), errors.Is(err, ledger.ErrCorrupt):
 		r.Violated, r.Findings = true, []string{err.Error()}

@@ -2,6 +2,9 @@ package rundir
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -16,14 +19,40 @@ type AgentStatement struct {
 	Text      string            `json:"text"` // the same for a person
 }
 
-// Statements returns a finished run's privacy statements after ledger.VerifyRun has
+// VerifyRun is ledger.VerifyRun. It holds the summary, where there is one, against what
+// is stated: ledger.ErrClaim.
+func VerifyRun(dir string) (ledger.RunReport, error) {
+	r, err := ledger.VerifyRun(dir)
+	if err != nil {
+		return r, err
+	}
+	path := filepath.Join(dir, SummaryFile)
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return r, nil
+	}
+	var s Summary
+	if err == nil {
+		err = json.Unmarshal(b, &s)
+	}
+	if err != nil {
+		return r, fmt.Errorf("%w: %s: %w", ledger.ErrCorrupt, path, err)
+	}
+	if _, up := s.Worst(); up != float64(r.Stated.Upper) {
+		return r, fmt.Errorf("%w: %s has epsilon %g, %s %g", ledger.ErrClaim, path, up, PrivacyFile,
+			float64(r.Stated.Upper))
+	}
+	return r, nil
+}
+
+// Statements returns a finished run's privacy statements after VerifyRun has
 // recomputed them; a difference is its error. That of a node is signed, and its ledger is
 // verified.
 func Statements(dir string) ([]AgentStatement, error) {
 	if IsNode(dir) {
 		return nodeStatements(dir)
 	}
-	if _, err := ledger.VerifyRun(dir); err != nil {
+	if _, err := VerifyRun(dir); err != nil {
 		return nil, err
 	}
 	b, err := os.ReadFile(filepath.Join(dir, PrivacyFile))

@@ -25,7 +25,15 @@ type RunReport struct {
 	Ledgers int                    `json:"ledgers"` // distinct ones; agents with equal ledgers share one
 	Charges uint64                 `json:"charges"` // over the distinct ledgers
 	Epsilon account.StatedInterval `json:"epsilon"` // recomputed, of the ledger that spent most
-	Notes   []string               `json:"notes,omitempty"`
+	Stated  account.StatedInterval `json:"stated_epsilon"`
+	// Notes are what does not follow, and need not: figures of another version, and what
+	// VerifyRun does not recompute.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// note adds a note about the agents of one ledger.
+func (r *RunReport) note(agents, format string, args ...any) {
+	r.Notes = append(r.Notes, "agents "+agents+": "+fmt.Sprintf(format, args...))
 }
 
 // runLedger is one line of the ledger file: agents whose ledgers are equal.
@@ -44,9 +52,10 @@ type runStatement struct {
 
 // VerifyRun checks the ledgers of a simulated run against its privacy statements: it
 // rebuilds each ledger from its records, compares heads, and recomputes the number of
-// releases, the range and the epsilon that privacy.json states for the same agents.
-// ErrCorrupt: the files contradict themselves or each other. ErrClaim: the epsilon does
-// not follow. fs.ErrNotExist: dir is no finished run.
+// releases, the range and the epsilon that privacy.json states for the same agents. What
+// it says of single adversaries is not recomputed, and noted. ErrCorrupt: the files
+// contradict themselves or each other. ErrClaim: the epsilon does not follow.
+// fs.ErrNotExist: dir is no finished run.
 func VerifyRun(dir string) (RunReport, error) {
 	var r RunReport
 	lines, err := readRunLedgers(filepath.Join(dir, RunLedgerFile))
@@ -67,8 +76,15 @@ func VerifyRun(dir string) (RunReport, error) {
 			return r, fmt.Errorf("%w: %s states nothing for agents %s", ErrCorrupt, RunPrivacyFile,
 				lines[i].Agents)
 		}
-		if err := r.verify(&lines[i], s); err != nil {
+		if err := r.verify(&lines[i], &s.Statement); err != nil {
 			return r, fmt.Errorf("agents %s: %w", lines[i].Agents, err)
+		}
+		if s.Text != s.Statement.String() {
+			r.note(s.Agents, "the words in %s are not those of its figures: they were altered, or another "+
+				"version wrote them", RunPrivacyFile)
+		}
+		if n := len(s.Statement.PerAdversary); n > 0 {
+			r.note(s.Agents, "figures of single adversaries, %d, are stated and not recomputed", n)
 		}
 	}
 	return r, nil
@@ -113,12 +129,15 @@ func (r *RunReport) verify(l *runLedger, s *account.Statement) error {
 		return err
 	}
 	if note != "" {
-		r.Notes = append(r.Notes, fmt.Sprintf("agents %s: %s", l.Agents, note))
+		r.note(l.Agents, "%s", note)
 	}
 	r.Ledgers++
 	r.Charges += charges
 	if now.Epsilon.Upper > r.Epsilon.Upper {
 		r.Epsilon = now.Epsilon
+	}
+	if was.Epsilon.Upper > r.Stated.Upper {
+		r.Stated = was.Epsilon
 	}
 	return nil
 }
@@ -200,7 +219,7 @@ func readRunLedgers(name string) ([]runLedger, error) {
 	return lines, nil
 }
 
-func readRunStatements(name string) (map[string]*account.Statement, error) {
+func readRunStatements(name string) (map[string]*runStatement, error) {
 	b, err := os.ReadFile(name)
 	if err != nil {
 		return nil, err
@@ -209,12 +228,12 @@ func readRunStatements(name string) (map[string]*account.Statement, error) {
 	if err := strict(b, &list); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrCorrupt, name, err)
 	}
-	m := map[string]*account.Statement{}
+	m := map[string]*runStatement{}
 	for i := range list {
 		if m[list[i].Agents] != nil {
 			return nil, fmt.Errorf("%w: %s states agents %s twice", ErrCorrupt, name, list[i].Agents)
 		}
-		m[list[i].Agents] = &list[i].Statement
+		m[list[i].Agents] = &list[i]
 	}
 	return m, nil
 }
