@@ -94,12 +94,18 @@ func sourceOf(f *File, dir string, seed uint64) data.Source {
 	return data.Source{Dir: dir, Seed: seed, OneByOne: f.Privacy.adjacency.HidesCount()}
 }
 
-// loadOwn loads the owner's file.
+// loadOwn loads the owner's file. Errors name the place of a bad cell and not what stands
+// in it: a daemon's end up in logs.
 func loadOwn(f *File, m Member) (*data.Own, error) {
 	s, err := SchemaOf(f)
 	if err != nil {
 		return nil, err
 	}
-	return data.LoadOwn(f.Data.Dataset, m.Data, sourceOf(f, "", m.Seed),
+	own, err := data.LoadOwn(f.Data.Dataset, m.Data, sourceOf(f, "", m.Seed),
 		data.WithSchema(f.Section("data"), s))
+	if bad := new(config.Error); errors.As(err, &bad) && bad.Line > 0 && s == nil &&
+		strings.HasPrefix(bad.Key, "column ") {
+		bad.Found = "another cell"
+	}
+	return own, err
 }
