@@ -151,7 +151,10 @@ func (p *process) attend(ctx context.Context, n *node.Node) (*Outcome, error) {
 	done(err)
 	out := &Outcome{Status: n.Status(), Ledger: p.ledger.Dir()}
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		return out, nil
+		if !out.Status.Finished {
+			return out, nil
+		}
+		err = nil // it had only to serve neighbors still
 	}
 	if removed := err; err == nil || errors.Is(err, node.ErrRemoved) {
 		if out.Result, err = p.finish(n); err != nil {
