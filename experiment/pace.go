@@ -95,12 +95,12 @@ func (p planner) rehearseAlike(life plan.Life, env agent.Env) error {
 	life.Pacing, life.View = f.Pacing, &agent.View{SelfWeight: 1}
 	env.Agents, env.Records, env.Rounds, env.Graph = f.Topology.Agents, 1, f.Steps, p.Graphs.known()
 	env.Table, env.Noise = tableOf(p.Experiment, 0), answerNoise(p.Experiment, 0)
-	asks, err := plan.Rehearse(p.Factory, env, life)
+	asked, err := plan.Rehearse(p.Factory, env, life)
 	if err != nil {
 		return err
 	}
 	for i := range p.Plans {
-		p.Plans[i].Asks = asks
+		p.Plans[i].Asked = asked
 	}
 	return nil
 }
@@ -115,16 +115,16 @@ func (p planner) rehearseEach(counts []uint64) error {
 	var rows topology.Rows
 	for i := range p.Plans {
 		id := p.Seats.ID(i)
-		asks, err := plan.Rehearse(p.Factory, p.Env(i), plan.Life{Pacing: p.File.Pacing, Steps: counts[i],
-			View: &agent.View{In: rows.In(g, id), Out: rows.Out(g, id)}})
+		asked, err := plan.Rehearse(p.Factory, p.Env(i), plan.Life{Pacing: p.File.Pacing,
+			Steps: counts[i], View: &agent.View{In: rows.In(g, id), Out: rows.Out(g, id)}})
 		if err != nil {
 			return err
 		}
-		key := fmt.Sprint(asks)
+		key := fmt.Sprint(asked.Asks)
 		if _, ok := known[key]; !ok {
-			known[key] = asks
+			known[key] = asked.Asks
 		}
-		p.Plans[i].Asks = known[key]
+		p.Plans[i].Asks, p.Plans[i].When = known[key], asked.When
 	}
 	return nil
 }

@@ -21,11 +21,11 @@ func newAuditWire() *cobra.Command {
 		Long: cli.Unwrap(`Compare what has left a live node (sotto node --capture FILE) with what its ledger \
 was charged for.
 
-No message may leave in two versions, and none for a round whose answers were not charged; after the last \
-charge a node only mixes. Charges
-that were added because the ledger was rolled back count for the rounds between, and the report says how \
-many. The ledger itself is verified
-first. Exit code 3 when something does not hold.`),
+No message may leave in two versions, be it for two neighbors, and none for a round whose answers were not \
+charged; after the last charge a node only mixes. Which rounds ask is in the state directory, which may \
+stand in place of LEDGERDIR. Tokens and meetings are not compared with single charges: without any, none \
+may leave. Charges that were added because the ledger was rolled back count for the rounds between, and the \
+report says how many. The ledger itself is verified first. Exit code 3 when something does not hold.`),
 		Example: "  sotto node --roster roster.toml --key a.key --data a.csv --policy policy.toml --state " +
 			"a --capture a.wire\n  sotto audit wire a.wire ledger/4f1d",
 		Args: cli.Between(1, 2, "CAPTURE and LEDGERDIR, or STATEDIR"),
@@ -36,19 +36,21 @@ first. Exit code 3 when something does not hold.`),
 			if answers < 0 {
 				return cli.Usagef("--answers: found %d, allowed: 0 or more", answers)
 			}
-			capture, dir, err := captured(args)
+			n, err := captured(args)
 			if err != nil {
 				return err
 			}
-			var rosters []*roster.Roster
-			for _, file := range files {
-				r, err := roster.Read(file)
-				if err != nil {
+			rosters := make([]*roster.Roster, len(files))
+			for i, file := range files {
+				if rosters[i], err = roster.Read(file); err != nil {
 					return err
 				}
-				rosters = append(rosters, r)
 			}
-			r, err := attack.Wire(capture, dir, answers, rosters...)
+			asks := n.Asks
+			if asks == nil || cmd.Flags().Changed("answers") {
+				asks = attack.EveryRound(answers)
+			}
+			r, err := attack.Wire(n.Capture, n.Ledger, asks, rosters...)
 			if err != nil {
 				return err
 			}
@@ -56,7 +58,8 @@ first. Exit code 3 when something does not hold.`),
 		},
 	}
 	c.Flags().IntVar(&answers, "answers", 1,
-		"that the algorithm asks for in a round; 0: look for messages in two versions only")
+		"that the algorithm asks for in every round, in place of what the state directory says; 0: do not "+
+			"compare them")
 	c.Flags().StringArrayVar(&files, "roster", nil,
 		"an amended roster of the run, for a node that came with it; others stand in the capture")
 	f.output.Register(c)
@@ -64,23 +67,23 @@ first. Exit code 3 when something does not hold.`),
 }
 
 // captured are the capture and the ledger that the arguments name, or a node's state
-// directory does.
-func captured(args []string) (capture, ledger string, err error) {
-	if len(args) == 2 {
-		ledger, err = rundir.LedgerOf(args[1])
-		return args[0], ledger, err
+// directory does, which says which rounds ask, too.
+func captured(args []string) (n *rundir.Node, err error) {
+	n = new(rundir.Node)
+	switch dir := args[len(args)-1]; {
+	case rundir.IsNode(dir):
+		n, err = rundir.ReadNode(dir)
+	case len(args) == 2:
+		n.Ledger, err = rundir.LedgerOf(dir)
+	default:
+		err = cli.Usagef("found one argument that is no node's state directory, allowed: CAPTURE and " +
+			"LEDGERDIR, or STATEDIR")
 	}
-	if !rundir.IsNode(args[0]) {
-		return "", "", cli.Usagef("found one argument that is no node's state directory, allowed: CAPTURE " +
-			"and LEDGERDIR, or STATEDIR")
-	}
-	n, err := rundir.ReadNode(args[0])
-	if err == nil && n.Capture == "" {
+	if err == nil && len(args) == 2 {
+		n.Capture = args[0]
+	} else if err == nil && n.Capture == "" {
 		err = cli.Usagef("%s: found a node without --capture, allowed: one with it, or CAPTURE and LEDGERDIR",
 			args[0])
 	}
-	if err != nil {
-		return "", "", err
-	}
-	return n.Capture, n.Ledger, nil
+	return n, err
 }

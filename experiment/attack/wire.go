@@ -2,6 +2,7 @@ package attack
 
 import (
 	"fmt"
+	"math"
 	"os"
 
 	"sotto/agent"
@@ -14,12 +15,13 @@ import (
 )
 
 // Wire compares what has left a node, by the capture of one run, with what the ledger in
-// dir was charged for, after it has verified the ledger. The algorithm asks for so many
-// answers in a round; 0: messages in two versions are looked for alone. Charges that were
-// added because the ledger was rolled back count for the rounds that they stand for.
+// dir was charged for, after it has verified the ledger. The rounds ask as asks
+// says; nil: messages in two versions are looked for alone. Messages of
+// rounds and wakes are the same for all neighbors. Charges that were added because the
+// ledger was rolled back count for the rounds that they stand for.
 // Where the run's members have changed the capture has frames of several rosters: those
 // that the node has sent to others are known, rosters are further ones.
-func Wire(capture, dir string, answers int, rosters ...*roster.Roster) (*audit.Report, error) {
+func Wire(capture, dir string, asks *agent.Schedule, rosters ...*roster.Roster) (*audit.Report, error) {
 	if _, err := ledger.Verify(dir, ledger.Options{}); err != nil {
 		return nil, err
 	}
@@ -28,7 +30,10 @@ func Wire(capture, dir string, answers int, rosters ...*roster.Roster) (*audit.R
 		return nil, err
 	}
 	defer file.Close()
-	w := &audit.Wire{Answers: answers}
+	w := new(audit.Wire)
+	if asks != nil {
+		w.Answers = asks.At
+	}
 	run, frames := "", 0
 	first := map[[32]byte][32]byte{} // of a roster's digest: that of the first one of its run
 	for _, r := range rosters {
@@ -57,8 +62,9 @@ func Wire(capture, dir string, answers int, rosters ...*roster.Roster) (*audit.R
 		what := s.Frame.Payload
 		switch s.Frame.Kind {
 		case node.Token, node.Offer, node.Reply: // their numbers are not those of the charges' rounds
-			w.Answers = 0
+			w.Answers, w.Unnumbered = nil, true
 		case node.Messages:
+			l.To = agent.Broadcast
 			var err error
 			if what, err = unnumbered(&s); err != nil {
 				return fmt.Errorf("frame %d: %w", frames-1, err)
@@ -87,14 +93,28 @@ func Wire(capture, dir string, answers int, rosters ...*roster.Roster) (*audit.R
 			w.Restored(r.Round, lost(r.Lost))
 		}
 	}
-	return w.Report("run " + run), nil
+	r := w.Report("run " + run)
+	if w.Answers != nil && asks.Until == math.MaxUint64 {
+		r.Valid = append(r.Valid, fmt.Sprintf("every round is taken to ask %d times: a state directory says "+
+			"which rounds do", asks.At(0)))
+	}
+	return r, nil
 }
 
-// unnumbered is what the messages of a frame say, without their round.
+// EveryRound is an algorithm that asks so often in every round; nil where it is 0.
+func EveryRound(answers int) *agent.Schedule {
+	if answers == 0 {
+		return nil
+	}
+	return &agent.Schedule{Answers: []int{answers}, Until: math.MaxUint64}
+}
+
+// unnumbered is what the messages of a frame say, without their round and the numbers of
+// members, which are others after an amendment.
 func unnumbered(s *wire.Sent) (all []byte, err error) {
 	messages, err := s.Messages(len(s.Frame.Payload))
 	for i := range messages {
-		messages[i].Round = 0
+		messages[i].Round, messages[i].From, messages[i].To = 0, 0, agent.Broadcast
 		all = agent.AppendMessage(all, &messages[i])
 	}
 	return all, err

@@ -76,6 +76,7 @@ func about(p *process) (*rundir.Node, error) {
 			Dataset:   p.Terms.Dataset,
 			Model:     p.e.File.Model.Name,
 			Steps:     p.Terms.Rounds,
+			Asks:      p.plan().When,
 		},
 		Owned: rundir.Owned{
 			Population:      cmp.Or(p.Budget.Population, p.Budget.Name),

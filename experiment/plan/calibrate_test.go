@@ -22,8 +22,8 @@ func TestEventsHaveTheClipOfTheirRelease(t *testing.T) {
 		agents = append(agents, Agent{
 			Public: oracle.Public{Model: m, SampleRate: 1, ExpectedBatchSize: 10, ClipNorm: 1, Records: 10,
 				Adjacency: account.ReplaceOne, Unit: account.Record(), FeatureNorm: 1},
-			Asks: []Ask{{Query: agent.Query{Oracle: oracle.FitName,
-				Operator: agent.Operator{Lambda: lambda}}, Times: 1}},
+			Asked: Asked{Asks: []Ask{{Query: agent.Query{Oracle: oracle.FitName,
+				Operator: agent.Operator{Lambda: lambda}}, Times: 1}}},
 		})
 	}
 	target := Target{Accountant: account.Default, Adjacency: account.ReplaceOne, Unit: account.Record(),

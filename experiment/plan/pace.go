@@ -9,13 +9,15 @@ import (
 type pace struct {
 	begin   func(r *rehearsal)                 // after its start
 	advance func(r *rehearsal, k uint64) error // step k of its life
+	// numbered: the messages after step k have number k+1.
+	numbered bool
 }
 
 var paces = map[agent.Pacing]pace{
-	agent.PacingRounds: {func(*rehearsal) {}, (*rehearsal).round},
-	agent.PacingTokens: {func(*rehearsal) {}, (*rehearsal).visit},
-	agent.PacingWakes:  {(*rehearsal).asksOnWakes, (*rehearsal).wake},
-	agent.PacingPairs:  {(*rehearsal).asksOnWakes, (*rehearsal).meet},
+	agent.PacingRounds: {func(*rehearsal) {}, (*rehearsal).round, true},
+	agent.PacingTokens: {func(*rehearsal) {}, (*rehearsal).visit, false},
+	agent.PacingWakes:  {(*rehearsal).asksOnWakes, (*rehearsal).wake, true},
+	agent.PacingPairs:  {(*rehearsal).asksOnWakes, (*rehearsal).meet, false},
 }
 
 // asking is implemented by algorithms that ask on a known number of their first wakes,

@@ -24,10 +24,17 @@ type Ask struct {
 	Steps []float64 // of all of them in order, where Step is not the same; else nil
 }
 
+// Asked is what one agent is going to ask.
+type Asked struct {
+	Asks []Ask // in the order of their first time; agents that ask alike share them
+	// When says which rounds or wakes ask; nil: models walk, or agents meet in pairs.
+	When *agent.Schedule
+}
+
 // Agent is what one agent is going to ask, and at which noise.
 type Agent struct {
 	Public oracle.Public
-	Asks   []Ask // in the order of their first time; agents that ask alike share them
+	Asked
 	// Before is charged before the run: what was made from the records without a charge.
 	Before []account.Event
 	// Epsilon is the agent's budget for what it asks; 0: none, but the ledger's own.

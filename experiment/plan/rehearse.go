@@ -19,35 +19,42 @@ type Life struct {
 }
 
 // Rehearse steps one agent through its life in dimension 1, with answers and messages
-// that are zero, and lists what it asks. Every algorithm's queries depend on public facts
-// only. An algorithm with a fixed number of updates spreads its budget over all of them,
-// however often it wakes.
-func Rehearse(f agent.Factory, env agent.Env, life Life) ([]Ask, error) {
+// that are zero, and lists what it asks, and when. Every algorithm's queries depend on
+// public facts only. An algorithm with a fixed number of updates spreads its budget over
+// all of them, however often it wakes.
+func Rehearse(f agent.Factory, env agent.Env, life Life) (Asked, error) {
 	env.Dim, env.Init, env.Table.Outputs, env.Table.Knots = 1, tensor.Vec{0}, 1, nil
 	alg, err := f(env)
 	if err != nil {
-		return nil, err
+		return Asked{}, err
 	}
 	r, pace := &rehearsal{alg: alg, life: &life}, paces[life.Pacing]
 	if err := r.step(agent.Input{Kind: agent.Start, View: life.View}); err != nil {
-		return nil, err
+		return Asked{}, err
 	}
 	pace.begin(r)
 	for k := uint64(0); k < r.life.Steps && !r.over; k++ {
 		if err := pace.advance(r, k); err != nil {
-			return nil, err
+			return Asked{}, err
 		}
 	}
-	return r.asks, nil
+	asked := Asked{Asks: r.asks}
+	if r.flush(); pace.numbered {
+		asked.When = &r.when
+	}
+	return asked, nil
 }
 
 // rehearsal is one agent's, in progress.
 type rehearsal struct {
-	alg  agent.Algorithm
-	life *Life
-	out  agent.Output
-	asks []Ask
-	over bool // nothing more is going to be asked
+	alg   agent.Algorithm
+	life  *Life
+	out   agent.Output
+	asks  []Ask
+	when  agent.Schedule
+	now   uint64 // the round of the last query
+	asked int    // in it
+	over  bool   // nothing more is going to be asked
 }
 
 // step steps the agent until it has no query left.
@@ -59,6 +66,7 @@ func (r *rehearsal) step(in agent.Input) error {
 		}
 		if !r.life.Free[r.out.Query.Oracle] {
 			r.add(r.out.Query)
+			r.note(in.Round)
 		}
 		in = agent.Input{Kind: agent.Answer, Round: in.Round, View: r.life.View,
 			Answer: r.out.Query.Room(nil, 1)}
@@ -84,6 +92,26 @@ func (r *rehearsal) add(q *agent.Query) {
 	kept := *q
 	kept.At, kept.Values = nil, 0
 	r.asks = append(r.asks, Ask{Query: kept, Times: 1})
+}
+
+// note counts a query of a round, none before the last one that has any.
+func (r *rehearsal) note(round uint64) {
+	if r.now != round {
+		r.flush()
+		for r.when.Until < round {
+			r.when.Add(0)
+		}
+		r.now = round
+	}
+	r.asked++
+}
+
+// flush ends the round of the last query.
+func (r *rehearsal) flush() {
+	if r.asked > 0 {
+		r.when.Add(r.asked)
+	}
+	r.asked = 0
 }
 
 func (r *rehearsal) count() int {

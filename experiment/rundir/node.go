@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"sotto/agent"
 	"sotto/config"
 	"sotto/internal/jsonfloat"
 	"sotto/privacy/account"
@@ -46,6 +47,8 @@ type Trained struct {
 	Dataset   string `json:"dataset"`
 	Model     string `json:"model"`
 	Steps     uint64 `json:"steps"` // rounds, wakes, or steps of every token
+	// Asks says which rounds or wakes ask; nil: models walk, or agents meet in pairs.
+	Asks *agent.Schedule `json:"asks,omitempty"`
 }
 
 // Limits are what the run file allows this run alone; a Target of 0: it sets none.

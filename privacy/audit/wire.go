@@ -11,13 +11,15 @@ import (
 
 // Wire compares what has left one owner's live node with what its ledger was charged for.
 type Wire struct {
-	// Answers is how many answers the algorithm asks for in a round: one message may
-	// follow from each round's. 0: its messages are no broadcasts of rounds, and are only
-	// looked at for repetitions.
-	Answers int
+	// Answers is how many answers the algorithm asks for in a round: the messages of the
+	// next one follow from them. nil: messages are not held against single charges.
+	Answers func(round uint64) int
+	// Unnumbered says that messages have other numbers than the rounds of charges. Each
+	// follows from some charge.
+	Unnumbered bool
 
 	sent     map[Letter][sha256.Size]byte
-	contents map[content]uint64 // the first generation that they left in
+	contents map[content]bool // that have left
 	releases map[release]bool
 	charges  map[uint64]int
 	last     uint64 // the last round with a charge
@@ -25,10 +27,10 @@ type Wire struct {
 	altered  int
 }
 
-// Letter is one message to one receiver.
+// Letter is one message to one receiver, or to all.
 type Letter struct {
 	Kind  uint8
-	To    agent.ID
+	To    agent.ID // agent.Broadcast: all receivers get the same
 	Round uint64
 	// Generation is how often the sender has said that it was rolled back. In each
 	// generation a letter has one content.
@@ -38,7 +40,6 @@ type Letter struct {
 // content is what a message says, whatever its round.
 type content struct {
 	kind uint8
-	to   agent.ID
 	sum  [sha256.Size]byte
 }
 
@@ -57,7 +58,7 @@ type restored struct {
 func (w *Wire) Sent(l Letter, payload []byte) {
 	if w.sent == nil {
 		w.sent, w.releases = map[Letter][sha256.Size]byte{}, map[release]bool{}
-		w.contents = map[content]uint64{}
+		w.contents = map[content]bool{}
 	}
 	sum := sha256.Sum256(payload)
 	if before, again := w.sent[l]; again {
@@ -67,15 +68,13 @@ func (w *Wire) Sent(l Letter, payload []byte) {
 		return
 	}
 	w.sent[l] = sum
-	// Who was rolled back says what it has said last for the rounds that others are in.
-	// That follows from charges of former rounds.
-	c := content{l.Kind, l.To, sum}
-	first, known := w.contents[c]
-	if !known {
-		w.contents[c] = l.Generation
-	} else if first < l.Generation {
+	// Who was rolled back, or was away, says what it has said last for the rounds that
+	// others are in. That follows from charges of former rounds.
+	c := content{l.Kind, sum}
+	if w.contents[c] {
 		return
 	}
+	w.contents[c] = true
 	w.releases[release{l.Round, l.Generation}] = true
 }
 
@@ -105,8 +104,11 @@ func (w *Wire) Restored(round uint64, count int) {
 func (w *Wire) uncharged() (missing int) {
 	needed := map[uint64]int{} // answers, by round
 	for r := range w.releases {
-		if r.round > 0 {
-			needed[r.round-1] += w.Answers
+		if r.round == 0 {
+			continue
+		}
+		if n := w.Answers(r.round - 1); n > 0 {
+			needed[r.round-1] += n
 		}
 	}
 	if len(w.charges) == 0 && len(w.restored) == 0 { // nothing was charged for at all
@@ -139,7 +141,8 @@ func (w *Wire) uncharged() (missing int) {
 }
 
 // Report says whether a message left in two versions, and whether one left for a round
-// whose answers the ledger lacks. Messages of round r follow from answers of round r-1.
+// whose answers the ledger lacks; where messages are not held against single charges,
+// whether there are any. Messages of round r follow from answers of round r-1.
 // After the last charge a node only mixes. A node that was rolled back, and whose ledger
 // says so, may send what it has said before for other rounds; it has one more version of
 // rounds that it was in, for further charges.
@@ -149,7 +152,8 @@ func (w *Wire) Report(name string) *Report {
 	r.Confidence = 1
 	r.Observations = len(w.sent)
 	r.check(Check{Name: "versions", Statistic: Figure(w.altered),
-		Text: "messages that left a second time with other bytes: both follow from the same charges"})
+		Text: "messages that left a second time, or for somebody else, with other bytes: both follow from " +
+			"the same charges"})
 	r.Valid = append(r.Valid,
 		"the capture is of all that the node has sent since the run began; the ledger is the one that it "+
 			"charges")
@@ -166,11 +170,25 @@ func (w *Wire) Report(name string) *Report {
 				len(w.restored)),
 		})
 	}
-	if w.Answers == 0 {
-		return r
-	}
 	for _, n := range w.charges {
 		charges += n
+	}
+	if w.Unnumbered {
+		left := len(w.sent)
+		if charges > 0 || len(w.restored) > 0 {
+			left = 0
+		}
+		r.check(Check{Name: "charges", Statistic: Figure(left),
+			Text: "messages that left although the ledger has no charge of the run"})
+	}
+	if w.Answers == nil {
+		r.Checks = append(r.Checks, Check{
+			Name:      "not compared",
+			Statistic: Figure(charges),
+			Limit:     Figure(math.Inf(1)),
+			Text:      "answers that were charged for, which are not compared with single messages",
+		})
+		return r
 	}
 	r.check(Check{Name: "charges", Statistic: Figure(w.uncharged()),
 		Text: "rounds before the last charge whose messages left without the charges of their answers"})

@@ -7,6 +7,9 @@ import (
 	"sotto/agent"
 )
 
+// every is an algorithm that asks so often in each round.
+func every(n int) func(uint64) int { return func(uint64) int { return n } }
+
 // A node that sends what it was charged for, also twice, passes; one that sends two
 // versions of a message, or a round without its charge, is caught, and so is one that
 // charges nothing.
@@ -37,7 +40,7 @@ func TestWire(t *testing.T) {
 		"half a round":   {func(k uint64) int { return map[bool]int{true: 1, false: 2}[k == 3] }, nil, true},
 		"nothing at all": {func(uint64) int { return 0 }, nil, true},
 	} {
-		w := &Wire{Answers: 2}
+		w := &Wire{Answers: every(2)}
 		honest(w, c.charge)
 		if c.more != nil {
 			c.more(w)
@@ -66,7 +69,7 @@ func TestWireAfterARollback(t *testing.T) {
 		"a free answer":      {99, 5, true, true},
 		"none":               {99, 0, false, true},
 	} {
-		w := &Wire{Answers: 1}
+		w := &Wire{Answers: every(1)}
 		say := func(round, generation uint64, what byte) {
 			w.Sent(Letter{Kind: 1, To: 3, Round: round, Generation: generation}, []byte{what})
 		}
@@ -108,7 +111,7 @@ func TestWireAfterARollback(t *testing.T) {
 // for the rounds that it was in twice.
 func TestWireAfterALateWord(t *testing.T) {
 	for added, bad := range map[int]bool{3: false, 2: true, 0: true} {
-		w := &Wire{Answers: 1}
+		w := &Wire{Answers: every(1)}
 		say := func(from, until, generation uint64, what byte) {
 			for k := from; k < until; k++ {
 				w.Sent(Letter{Kind: 1, To: 3, Round: k, Generation: generation}, []byte{what + byte(k)})
@@ -128,6 +131,88 @@ func TestWireAfterALateWord(t *testing.T) {
 		w.Restored(9, added)
 		if r := w.Report("node"); r.Violated != bad {
 			t.Errorf("%d charges: violated %v, want %v: %+v", added, r.Violated, bad, r)
+		}
+	}
+}
+
+// A node whose algorithm averages for two rounds after each that asks passes, without
+// charges for those two. It does not when one that asks lacks its charge.
+func TestWireOfAPlan(t *testing.T) {
+	for hole, bad := range map[uint64]bool{99: false, 6: true} {
+		w := &Wire{Answers: func(round uint64) int {
+			if round%3 == 0 {
+				return 1
+			}
+			return 0
+		}}
+		for k := range uint64(12) {
+			w.Sent(Letter{Kind: 1, To: agent.Broadcast, Round: k}, []byte{byte(k)})
+			if k%3 == 0 && k != hole {
+				w.Charged(k, 1)
+			}
+		}
+		if r := w.Report("node"); r.Violated != bad {
+			t.Errorf("without the charge of round %d: violated %v, want %v: %+v", hole, r.Violated, bad, r)
+		}
+	}
+}
+
+// A node that was away says what it has said before for the round that others are in: no
+// release, to whomever it goes. What it has not said before is one.
+func TestWireAfterAnAbsence(t *testing.T) {
+	for what, bad := range map[byte]bool{4: false, 77: true} {
+		w := &Wire{Answers: every(1)}
+		for k := range uint64(20) {
+			says := byte(k)
+			switch {
+			case k > 4 && k < 9:
+				continue
+			case k == 9:
+				says = what
+			}
+			for to := range agent.ID(3) {
+				w.Sent(Letter{Kind: 1, To: to, Round: k}, []byte{says})
+			}
+			if k != 4 {
+				w.Charged(k, 1)
+			}
+		}
+		if r := w.Report("node"); r.Violated != bad {
+			t.Errorf("content %d: violated %v, want %v: %+v", what, r.Violated, bad, r)
+		}
+	}
+}
+
+// A message that is for all has one content. Tokens and meetings, whose numbers are not
+// those of charges, may not leave without any charge, and the report says that they are
+// not compared with single ones.
+func TestWireOfOneContent(t *testing.T) {
+	for second, bad := range map[byte]bool{1: false, 2: true} {
+		w := &Wire{Answers: every(1)}
+		w.Charged(0, 1)
+		for _, what := range []byte{1, second} {
+			w.Sent(Letter{Kind: 1, To: agent.Broadcast, Round: 1}, []byte{what})
+		}
+		if r := w.Report("node"); r.Violated != bad {
+			t.Errorf("a second receiver gets %d, the first 1: violated %v, want %v", second, r.Violated, bad)
+		}
+	}
+	for charges, bad := range map[int]bool{3: false, 0: true} {
+		w := &Wire{Unnumbered: true}
+		if charges > 0 {
+			w.Charged(7, charges)
+		}
+		for k := range uint64(9) {
+			w.Sent(Letter{Kind: 8, To: 2, Round: k}, []byte{byte(k)})
+		}
+		r := w.Report("node")
+		if r.Violated != bad {
+			t.Errorf("%d charges: violated %v, want %v: %+v", charges, r.Violated, bad, r)
+		}
+		if !slices.ContainsFunc(r.Checks, func(c Check) bool {
+			return c.Name == "not compared" && c.Statistic == Figure(charges)
+		}) {
+			t.Errorf("the report does not say that charges are not compared: %+v", r.Checks)
 		}
 	}
 }
