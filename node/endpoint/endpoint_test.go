@@ -79,10 +79,17 @@ func TestStatusNeedsTheToken(t *testing.T) {
 			}
 		}
 	}
+	_, body := get("/metrics", "")
+	for line := range strings.Lines(body) {
+		if !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "sotto_") &&
+			!strings.HasPrefix(line, "go_build_info{") {
+			t.Errorf("metrics without a token have time or memory, which follow from records: %s", line)
+		}
+	}
 	if code, body := get("/readyz", testToken); code != 503 || body != "not ready: cannot reach b\n" {
 		t.Errorf("ready with the token: %d %q", code, body)
 	}
-	_, body := get("/version", "")
+	_, body = get("/version", "")
 	var version map[string]string
 	if err := json.Unmarshal([]byte(body), &version); err != nil || version["version"] != "v9" {
 		t.Errorf("version %q, %v", body, err)

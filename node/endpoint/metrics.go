@@ -11,12 +11,16 @@ import (
 	"sotto/node"
 )
 
-// metrics answers with the metrics of the node, of Go's runtime and of the process. all:
-// also with what the ledger says, and the neighbors.
+// metrics answers with the metrics of the node. all: also with what the ledger says, the
+// neighbors, and those of Go's runtime and of the process: their time and memory follow
+// from how many records there are.
 func (e *Endpoint) metrics(all bool) http.Handler {
 	r := prometheus.NewRegistry()
-	r.MustRegister(collector{e.Status, all}, collectors.NewGoCollector(),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewBuildInfoCollector())
+	r.MustRegister(collector{e.Status, all}, collectors.NewBuildInfoCollector())
+	if all {
+		r.MustRegister(collectors.NewGoCollector(),
+			collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	}
 	if e.Node != nil {
 		r.MustRegister(node.Histograms(e.Node))
 	}
