@@ -55,7 +55,9 @@ type process struct {
 	mu    sync.Mutex
 	heads headBook
 	seen  memory
-	costs costs
+	// former are processes of members, see formerly.
+	former map[uint64]bool
+	costs  costs
 }
 
 // Run opens state, ledger and network, and runs the node to its end or until ctx is done.

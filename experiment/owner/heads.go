@@ -155,6 +155,20 @@ func (p *process) keepMarks(marks []mark.Held) {
 	}
 }
 
+// formerly are the processes of members that the node knows of before anybody has spoken.
+// Their marks may be from before another run on the same ledgers, also where others bring
+// them: a ledger that is put back is shown by a further process.
+func formerly(marks []mark.Held) map[uint64]bool {
+	of := map[uint64]bool{}
+	for _, m := range marks {
+		if b, err := hex.DecodeString(m.Signed); err == nil && len(b) == mark.Size {
+			k := mark.Read(b)
+			of[k.Process] = true
+		}
+	}
+	return of
+}
+
 // compare holds a member's mark, which its node has verified, against what was seen of
 // the member in former runs. p.mu is held.
 func (s memory) compare(p *process, m mark.Held) (news bool) {
@@ -164,7 +178,7 @@ func (s memory) compare(p *process, m mark.Held) (news bool) {
 	}
 	k, who := mark.Read(b), &p.Roster.Members[m.Member]
 	s.renew(who.Former, who.ID)
-	wrong, news := s.see(who.ID, p.run(), &k)
+	wrong, news := s.see(who.ID, p.run(), &k, p.former[k.Process])
 	if wrong != "" {
 		p.Node.Log.Warn("a peer's ledger is not as it was", "peer", who.Name, "ledger",
 			hex.EncodeToString(k.Ledger[:]), "record", k.Head.Seq, "why", wrong)

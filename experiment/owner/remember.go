@@ -50,8 +50,8 @@ func readMemory(dir string) (memory, error) {
 
 // see takes in a verified mark of a member. It returns what is wrong with the member's
 // ledger in comparison with former runs, "" where nothing is, and whether anything is
-// new.
-func (m memory) see(key, run string, k *mark.Mark) (wrong string, changed bool) {
+// new. old: the mark may be older than what was seen last, in another run.
+func (m memory) see(key, run string, k *mark.Mark, old bool) (wrong string, changed bool) {
 	if k.Head == (ledger.Head{}) {
 		return "", false
 	}
@@ -63,11 +63,11 @@ func (m memory) see(key, run string, k *mark.Mark) (wrong string, changed bool) 
 	}
 	had, known := r.Ledgers[id]
 	switch {
-	case known && k.Head.Seq < had && r.Run == run: // it was stored before what was seen last
+	case known && k.Head.Seq < had && (old || r.Run == run): // it was stored before what was seen last
 		return "", false
 	case known && k.Head.Seq < had:
 		return "its ledger has fewer records than in a run before: it was rolled back", false
-	case !known && len(r.Ledgers) > 0 && r.Last != id:
+	case !known && !old && len(r.Ledgers) > 0 && r.Last != id:
 		wrong = "it has a ledger that was not there in former runs: other people's data, or one made anew"
 	}
 	changed = r.Last != id || k.Head.Seq > had || !known || r.Run != run

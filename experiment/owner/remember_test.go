@@ -23,22 +23,27 @@ func TestLedgersAreRememberedOverRuns(t *testing.T) {
 	for i, tc := range []struct {
 		mark *mark.Mark
 		run  string
+		old  bool // of a process that was known before anybody has spoken
 		want string
 	}{
-		{at(1, 10), "a", ""},
-		{at(1, 12), "a", ""},
-		{at(1, 11), "a", ""}, // stored before what was seen last: no news of another run
-		{at(1, 11), "b", "rolled back"},
-		{at(2, 3), "c", "made anew"},
-		{at(2, 4), "c", ""},
-		{at(1, 12), "d", ""}, // back to the former data
-		{at(2, 3), "e", "rolled back"},
+		{at(1, 10), "a", false, ""},
+		{at(1, 12), "a", false, ""},
+		{at(1, 11), "a", false, ""}, // stored before what was seen last: no news of another run
+		{at(1, 11), "b", true, ""},  // likewise, in a run that goes on
+		{at(1, 11), "b", false, "rolled back"},
+		{at(2, 3), "c", false, "made anew"},
+		{at(2, 4), "c", false, ""},
+		{at(1, 12), "d", false, ""}, // back to the former data
+		{at(1, 15), "d", true, ""},
+		{at(1, 14), "e", false, "rolled back"},
+		{at(3, 1), "f", true, ""},
+		{at(2, 3), "g", false, "rolled back"},
 	} {
 		m, err := readMemory(dir) // of another process each time
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, _ := m.see("key", tc.run, tc.mark)
+		got, _ := m.see("key", tc.run, tc.mark, tc.old)
 		if (tc.want == "") != (got == "") || !strings.Contains(got, tc.want) {
 			t.Errorf("%d: %q, want %q", i, got, tc.want)
 		}

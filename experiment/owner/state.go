@@ -82,6 +82,7 @@ func (p *process) line(name, header, text string) {
 // report keeps the status file current and answers HTTP, until done is called with what
 // the node has ended with.
 func (p *process) report(n *node.Node) (done func(error), err error) {
+	p.former = formerly(n.Marks())
 	said, err := newTeller(p)
 	if err != nil {
 		return nil, err
