@@ -15,7 +15,7 @@ import (
 // studies are the commands that an owner's machine does without.
 func studies() []*cobra.Command {
 	return []*cobra.Command{newRun(), newSweep(), newTune(), newReport(), newReproduce(),
-		newTopology(), watch.Demo(), calculator.New(), newAudit(), newBench(), newDoctor()}
+		calculator.Topology(), watch.Demo(), calculator.New(), newAudit(), newBench(), newDoctor()}
 }
 
 // namesOfStudies are what their commands take.

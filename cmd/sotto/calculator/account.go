@@ -1,4 +1,5 @@
-// Package calculator is "sotto account": what guarantees cost and give, without a run.
+// Package calculator is "sotto account" and "sotto topology": what guarantees and graphs
+// cost and give, without a run.
 package calculator
 
 import (

@@ -1,6 +1,4 @@
-//go:build !operator
-
-package main
+package calculator
 
 import (
 	"bytes"
@@ -17,7 +15,8 @@ import (
 	"sotto/topology"
 )
 
-func newTopology() *cobra.Command {
+// Topology returns the command "topology".
+func Topology() *cobra.Command {
 	return cli.Group("topology", "Look at communication graphs", newTopologyShow(), newTopologyDraw())
 }
 
@@ -146,7 +145,7 @@ func small(x float64) string {
 }
 
 func writeInfo(cmd *cobra.Command, name string, info shownGraph) error {
-	row, flush := rows(cmd.OutOrStdout())
+	row, flush := cli.Output("text").Rows(cmd.OutOrStdout())
 	row("graph", "%s, %s, %s", name, config.Count(info.Agents, "agent"), config.Count(info.Links, "link"))
 	row("degree", "%d min, %.4g mean, %d max", info.DegreeMin, info.DegreeMean, info.DegreeMax)
 	row("doubly stochastic", "%v", info.DoublyStochastic)
