@@ -118,9 +118,10 @@ func (l *link) renew(n *Node) {
 }
 
 // drop takes frames of a kind out of the queue.
-func (l *link) drop(kind FrameKind) {
-	l.queue = slices.DeleteFunc(l.queue, func(q queued) bool { return q.kind == kind })
-}
+func (l *link) drop(kind FrameKind) { l.unqueue(func(q queued) bool { return q.kind == kind }) }
+
+// unqueue takes frames out of the queue.
+func (l *link) unqueue(which func(q queued) bool) { l.queue = slices.DeleteFunc(l.queue, which) }
 
 // push queues a frame unless it is queued already; rounds stay in order. Of more than two
 // rounds the first is given up: a neighbor that is so far behind has been left out of

@@ -50,7 +50,7 @@ func (p *visits) take(l *link, f *Frame) error {
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		l.shows(n, 0)
-		p.out = slices.DeleteFunc(p.out, func(o hop) bool { return o.to == l.id && p.number(&o) == f.Round })
+		p.forget(func(o *hop) bool { return o.to == l.id && p.number(o) == f.Round })
 		return nil
 	}
 	msgs, err := DecodeMessages(nil, f, n.cfg.Self, n.limits.values)

@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -117,6 +118,103 @@ func TestTokensSurviveCrashes(t *testing.T) {
 		if sum != tokens*steps {
 			t.Errorf("%d visits, want %d", sum, tokens*steps)
 		}
+	})
+}
+
+// duel starts agent 0 of two, between whom one token walks to and fro, and returns agent
+// 1's transport and what hands agent 0 the token after so many steps.
+func duel(t *testing.T, steps uint64, change func(c *node.Config)) (
+	r *running, other node.Transport, hand func(k uint64)) {
+	t.Helper()
+	r = prepare(t, nodetest.Options{
+		Change: func(i int, c *node.Config) {
+			nodetest.Bare(i, c)
+			c.Hop = func(uint64) float64 { return 0 }
+			if change != nil && i == 0 {
+				change(c)
+			}
+		},
+		Factory: walkFactory(t, "walk", "noise"),
+		Graph:   "complete",
+		Agents:  2,
+		Rounds:  steps,
+		Tokens:  1,
+	}, openMemory)
+	r.start(t, 0)
+	synctest.Wait()
+	other = r.net.Open(t, 1)
+	return r, other, func(k uint64) {
+		t.Helper()
+		f := node.Frame{Kind: node.Token, Run: r.w.Run, Sender: 1, Round: k, Payload: agent.AppendMessage(nil,
+			&agent.Message{From: 1, To: 0, Round: k, Body: make([]float32, nodetest.Dim)})}
+		if err := other.Send(context.Background(), 0, node.AppendFrame(nil, &f)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// collect takes all frames that come, and returns the rounds of those of a kind.
+func collect(tr node.Transport, kind node.FrameKind) func() []uint64 {
+	var mu sync.Mutex
+	var rounds []uint64
+	tr.Serve(func(_ agent.ID, b []byte) error {
+		f, err := node.DecodeFrame(b, node.MaxPayload(nodetest.Dim))
+		if err == nil && f.Kind == kind {
+			mu.Lock()
+			defer mu.Unlock()
+			rounds = append(rounds, f.Round)
+		}
+		return nil
+	})
+	return func() []uint64 {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(rounds)
+	}
+}
+
+// A neighbor that hands tokens back and never says that it has taken one does not make
+// the stored state grow, whether it takes the frames or refuses them: what it is sent at
+// last is the last token alone.
+func TestUnthankedTokens(t *testing.T) {
+	for _, refuses := range []error{nil, errors.New("no")} {
+		synctest.Test(t, func(t *testing.T) {
+			r, other, hand := duel(t, 1000, nil)
+			other.Serve(func(agent.ID, []byte) error { return refuses })
+			for k := uint64(1); k < 12; k += 2 {
+				hand(k)
+				time.Sleep(time.Minute)
+			}
+			came := collect(other, node.Token)
+			r.halt(0)
+			r.start(t, 0)
+			time.Sleep(time.Minute)
+			if came := came(); !slices.Equal(came, []uint64{12}) {
+				t.Errorf("sent tokens of %v steps, want 12 alone", came)
+			}
+			r.halt(0)
+			other.Close()
+		})
+	}
+}
+
+// Old tokens are thanked for once each at most: a neighbor that takes no thanks and sends
+// ever other ones finds one word about each token at last.
+func TestStaleTokens(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, other, hand := duel(t, 1000, nil)
+		other.Serve(func(agent.ID, []byte) error { return errors.New("no") })
+		for k := uint64(900); k > 0; k-- {
+			hand(k)
+			time.Sleep(time.Millisecond)
+		}
+		taken := collect(other, node.Taken)
+		time.Sleep(time.Minute)
+		if n := len(taken()); n != 1 {
+			t.Errorf("%d words of thanks, want 1", n)
+		}
+		r.halt(0)
+		other.Close()
 	})
 }
 

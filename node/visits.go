@@ -15,10 +15,11 @@ import (
 // Tokens walk between nodes. Who holds one steps with it, draws the next holder from its
 // row of the mixing matrix, and stores its state with the token before it sends it. The
 // next holder says that it has taken a token when what came of its own visit is stored,
-// and until then the sender keeps the token and sends it again after either end was
-// started anew; a visit that is stored is not repeated, because a token that has moved on
-// is known by its number of steps. So every token makes each of its steps once, whatever
-// crashes, but for charges of visits that were not stored, which are lost.
+// and until then, or until the token is back, the sender keeps it, and sends it again
+// after either end was started anew; a visit that is stored is not repeated, because a
+// token that has moved on is known by its number of steps. So every token makes each of
+// its steps once, whatever crashes, but for charges of visits that were not stored, which
+// are lost.
 //
 // A token that has made all its steps is final: its holder sends it to all neighbors, and
 // each passes it on. A node has finished when it knows all final tokens. Hops are secret:
@@ -169,8 +170,8 @@ func (p *visits) host(h *hop, report *RoundReport) error {
 		body: slices.Clone(n.out.Outbox[0].Body)}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	p.forget(h)
 	p.seen[h.token] = sent.steps
+	p.overtaken(h)
 	if sent.steps == p.steps {
 		p.announce(&sent)
 		return nil
@@ -185,6 +186,7 @@ func (p *visits) pass(h *hop) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if p.final[h.token] == nil {
+		p.overtaken(h)
 		p.announce(h)
 	}
 }
@@ -202,10 +204,19 @@ func (p *visits) announce(h *hop) {
 	}
 }
 
-// forget takes out a held token whose visit is over.
-func (p *visits) forget(h *hop) {
+// overtaken forgets the hops of a token that has come back: they were taken, else it
+// could not have come. Node.mu is held.
+func (p *visits) overtaken(h *hop) {
+	p.forget(func(o *hop) bool { return o.token == h.token && o.steps <= h.steps })
+}
+
+// forget takes out hops that are over. Node.mu is held.
+func (p *visits) forget(over func(o *hop) bool) {
 	p.out = slices.DeleteFunc(p.out, func(o hop) bool {
-		return o.to == p.n.cfg.Self && o.token == h.token && o.steps == h.steps
+		if l := p.n.links[o.to]; l != nil && over(&o) {
+			l.unqueue(func(q queued) bool { return q.kind == Token && q.round == p.number(&o) })
+		}
+		return over(&o)
 	})
 }
 
@@ -272,5 +283,10 @@ func (p *visits) hand(l *link, resend bool) {
 	}
 }
 
-// thank tells a neighbor that its token is taken. Node.mu is held.
-func (p *visits) thank(l *link, number uint64) { l.push(p.n.frame(Taken, number, nil)) }
+// thank tells a neighbor that its token is taken, in place of older words about that
+// token. Node.mu is held.
+func (p *visits) thank(l *link, number uint64) {
+	tokens := uint64(len(p.seen))
+	l.unqueue(func(q queued) bool { return q.kind == Taken && q.round%tokens == number%tokens })
+	l.push(p.n.frame(Taken, number, nil))
+}
