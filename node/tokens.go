@@ -64,6 +64,10 @@ func (p *visits) take(l *link, f *Frame) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	l.shows(n, h.steps)
+	if g := p.guest; g != nil && g.token == h.token && g.steps >= h.steps {
+		n.check.Counts.Replayed++ // it will be thanked for when it is stored
+		return nil
+	}
 	taken := h.steps < p.seen[h.token]
 	if h.steps == p.steps {
 		taken = p.final[h.token] != nil
@@ -75,8 +79,6 @@ func (p *visits) take(l *link, f *Frame) error {
 	}
 	at := slices.IndexFunc(p.came, func(o hop) bool { return o.token == h.token })
 	switch {
-	case p.guest != nil && p.guest.token == h.token && p.guest.steps >= h.steps:
-		n.check.Counts.Replayed++ // it will be thanked for when it is stored
 	case at < 0:
 		p.came = append(p.came, h)
 	case p.came[at].steps < h.steps:

@@ -14,6 +14,7 @@ import (
 	"sotto/algo"
 	"sotto/node"
 	"sotto/node/nodetest"
+	"sotto/privacy/ledger"
 )
 
 // walking lists the algorithms whose models walk.
@@ -216,6 +217,41 @@ func TestStaleTokens(t *testing.T) {
 		r.halt(0)
 		other.Close()
 	})
+}
+
+// A copy of a token that comes between its visit and the end of the store is not thanked
+// for: a machine that crashes then would have lost it for good.
+func TestNoThanksBeforeTheStore(t *testing.T) {
+	for _, k := range []uint64{5, 1000} {
+		synctest.Test(t, func(t *testing.T) {
+			var between func()
+			r, other, hand := duel(t, 1000, func(c *node.Config) {
+				head := c.Head
+				c.Head = func() ledger.Head { // the node asks before it stores
+					if f := between; f != nil {
+						between = nil
+						f()
+					}
+					return head()
+				}
+			})
+			taken := collect(other, node.Taken)
+			between = func() {
+				hand(k)
+				time.Sleep(time.Second)
+				if len(taken()) > 0 {
+					t.Errorf("token %d is thanked for before it is stored", k)
+				}
+			}
+			hand(k)
+			time.Sleep(time.Minute)
+			if taken := taken(); !slices.Equal(taken, []uint64{k}) {
+				t.Errorf("thanked for %v, want %d", taken, k)
+			}
+			r.halt(0)
+			other.Close()
+		})
+	}
 }
 
 // Frames of tokens that no run has are refused, and of other runs; a token that has moved
