@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sotto/agent"
+	"sotto/algo"
 	"sotto/node"
 	"sotto/node/nodetest"
 	"sotto/privacy/ledger"
@@ -69,6 +70,80 @@ func TestDivergedAlgorithm(t *testing.T) {
 			if err := errors.Join(errs[:]...); !errors.Is(err, node.ErrDiverged) {
 				t.Errorf("%s: %v", name, err)
 			}
+		})
+	}
+}
+
+// extreme puts finite values of the largest size in place of all that its member says.
+type extreme struct{ node.Transport }
+
+func (x extreme) Send(ctx context.Context, to agent.ID, frame []byte) error {
+	f, err := node.DecodeFrame(frame, node.MaxPayload(nodetest.Dim))
+	if err != nil || f.Kind != node.Messages && f.Kind != node.Offer && f.Kind != node.Reply &&
+		f.Kind != node.Token {
+		return x.Transport.Send(ctx, to, frame)
+	}
+	messages, err := node.DecodeMessages(nil, &f, to, 1<<20)
+	if err != nil {
+		panic(err)
+	}
+	f.Payload = []byte{}
+	for _, m := range messages {
+		for k := range m.Body {
+			m.Body[k] = math.MaxFloat32
+			if (uint64(k)+m.Round+uint64(to))%3 == 0 {
+				m.Body[k] = -math.MaxFloat32
+			}
+		}
+		f.Payload = agent.AppendMessage(f.Payload, &m)
+	}
+	return x.Transport.Send(ctx, to, node.AppendFrame(nil, &f))
+}
+
+// On a complete graph a member that sends values of the largest size stops its neighbors
+// where the threat model says so, and nowhere else; they end as what is not to be started
+// again. With dsgt and sgp, which it names too, more is needed than that.
+func TestExtremeValues(t *testing.T) {
+	stops := map[string]bool{"dinno": true, "gossip-admm": true}
+	for name, spec := range algo.Algorithms {
+		o := nodetest.Options{Graph: "complete", Agents: 4, Rounds: 40}
+		switch {
+		case spec.Pacing == agent.PacingTokens:
+			o.Factory, o.Tokens = walkFactory(t, name, "noise"), 2
+		case spec.Pacing == agent.PacingPairs:
+			o.Factory, o.Interval = admm(t), time.Second
+		case spec.Pacing == agent.PacingWakes && waking[name] != nil:
+			o.Factory, o.Interval = factory(t, name), time.Second
+		case synchronous[name] != nil:
+			o.Factory, o.Push = factory(t, name), name == "sgp"
+		default:
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				o.Change = func(i int, c *node.Config) {
+					nodetest.Bare(i, c)
+					c.Pairs = spec.Pacing == agent.PacingPairs
+					if c.Patience, c.Linger = time.Hour, time.Minute; i == 1 {
+						c.Transport = extreme{c.Transport}
+					}
+				}
+				r := start(t, o, openMemory)
+				stopped := false
+				for i := range r.nodes {
+					err := <-r.done[i]
+					switch {
+					case i == 1:
+					case errors.Is(err, node.ErrDiverged):
+						stopped = true
+					case err != nil && !(stops[name] && errors.Is(err, node.ErrStalled)):
+						t.Errorf("agent %d ends with %v", i, err)
+					}
+				}
+				if stopped != stops[name] {
+					t.Errorf("a neighbor was stopped: %v, want %v", stopped, stops[name])
+				}
+			})
 		})
 	}
 }

@@ -10,8 +10,9 @@ import (
 	"sotto/topology"
 )
 
-// ErrDiverged says that the algorithm sends what no neighbor takes, numbers that are not
-// finite most often: the next start would charge for the same.
+// ErrDiverged says that the algorithm sends what no neighbor takes, or asks where nothing
+// can be asked, numbers that are not finite most often: the next start would charge for
+// the same.
 var ErrDiverged = errors.New("node: the algorithm has diverged")
 
 // sent is one round's outbox, as it is stored.

@@ -2,6 +2,7 @@ package node
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"sotto/agent"
@@ -40,6 +41,9 @@ func (n *Node) step(r *RoundReport, always bool) error {
 		}
 		if n.out.Query == nil {
 			return nil
+		}
+		if !n.out.Query.At.Finite() {
+			return fmt.Errorf("%w: it asks at a point that is not finite", ErrDiverged)
 		}
 		n.asked = true
 		answer := n.out.Query.Room(n.answer, len(n.answer))
