@@ -15,7 +15,7 @@ import (
 // number of rounds is complete. The amendment travels with the frames, ahead of them, and
 // nothing of that round is sent under the roster before. So nobody passes the round
 // without it: where nodes wait for each other, whoever is k links away from the first
-// that has the amendment completes at most k rounds before it gets it.
+// that has the amendment is at most k rounds further when it gets it.
 //
 // A node that has completed the round tells its neighbors, and leaves when all of them
 // have said the same: then nobody needs what it sent before. It goes on as a node of the
@@ -84,12 +84,16 @@ func (h *change) intend(a *Amendment) error {
 func (h *change) passed(a *Amendment) error {
 	n := h.n
 	return fmt.Errorf("%w: round %d, this node is at round %d; allowed: an amendment that begins at a later "+
-		"one, at least as many rounds ahead as there are members", ErrPassed, a.Round, n.check.Round)
+		"one, ahead by more rounds than there are members", ErrPassed, a.Round, n.check.Round)
 }
 
-// Amend takes on an amendment, and stores it. ErrPassed: it came too late; a
-// config.Error: this run's members cannot change, or there is another amendment.
-func (h *change) Amend(a *Amendment) error {
+// Amend takes on an amendment of the operator's, and stores it. ErrPassed: it came too
+// late for this node, or for members that are ahead of it; a config.Error: this run's
+// members cannot change, or there is another amendment.
+func (h *change) Amend(a *Amendment) error { return h.accept(a, uint64(len(h.n.known))+1) }
+
+// accept takes on an amendment that begins so many rounds ahead or later.
+func (h *change) accept(a *Amendment, ahead uint64) error {
 	n := h.n
 	if err := n.possible(); err != nil {
 		return err
@@ -102,7 +106,7 @@ func (h *change) Amend(a *Amendment) error {
 	case n.next != nil:
 		return config.Bad("epoch", fmt.Sprintf("another amendment, %x", a.Run[:4]),
 			fmt.Sprintf("%x, which members have taken on", n.next.Run[:4]))
-	case a.Round < n.check.Round+2 && n.cfg.Missing == Wait && !a.Removed:
+	case a.Round < n.check.Round+ahead && n.cfg.Missing == Wait && !a.Removed:
 		return n.passed(a)
 	}
 	if n.cfg.KeepAmendment != nil {
@@ -152,7 +156,7 @@ func (h *change) amend(f *Frame) error {
 	}
 	a, err := n.cfg.OnAmendment(f.Payload)
 	if err == nil {
-		err = n.Amend(a)
+		err = n.accept(a, 2)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: an amendment: %w", RefusedFrame, err)

@@ -29,9 +29,10 @@ type generations struct {
 	rounds  uint64
 	missing string
 	worlds  []*nodetest.World
-	net     *wire.Memory   // by person
-	kills   int            // of each person around each change
-	takes   time.Duration  // an answer
+	net     *wire.Memory  // by person
+	kills   int           // of each person around each change
+	takes   time.Duration // an answer, but those of person 1 if quick
+	quick   bool
 	late    time.Duration  // when the operator has the first amendment
 	dies    map[int]uint64 // at which round a person is gone for good
 	// person 2 is restored at round back to what it had at round copied; 0: it is not

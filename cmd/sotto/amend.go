@@ -27,9 +27,9 @@ complete.
 
 All members of the new roster sign it, and so does a key that is replaced. Then one member gives it to its \
 node, in place of the roster file and with SIGHUP, or at a start: the nodes send it to each other, ahead of \
-all frames. K has to be at least as many rounds ahead as there are members. Everybody completes K rounds \
-under the former roster, and goes on under the new one with the same state and ledger. A new member begins \
-with the mean of its neighbors' models.`),
+all frames. K has to be ahead of that node by more rounds than there are members. Everybody completes K \
+rounds under the former roster, and goes on under the new one with the same state and ledger. A new member \
+begins with the mean of its neighbors' models.`),
 		Example: cli.Unwrap(`  sotto roster amend --round 500 --out roster-1.toml --remove clinic-d \
 --add clinic-e,3f5c...,clinic-e.example:4001
   sotto roster amend --round 500 --out roster-1.toml --gone clinic-d
