@@ -73,8 +73,8 @@ type Learner struct {
 	// it brings what the gate keeps of former answers to where that state is. resumed:
 	// there was one. After an error nothing is asked and nothing sent.
 	Recover func(resumed bool) error
-	// Remembers: what the gate keeps follows from all answers, so that a round cannot be
-	// left out.
+	// Remembers: no round can be left out, because what the gate keeps follows from all
+	// answers, or because what neighbors learn is known of a whole run alone.
 	Remembers bool
 	// Mass: messages carry the mass of push-sum. Lost messages take theirs with them, so
 	// that Missing is Wait.

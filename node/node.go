@@ -119,9 +119,13 @@ func New(cfg Config) (*Node, error) {
 		return nil, err
 	}
 	if cfg.Recover != nil {
-		return n, cfg.Recover(c != nil)
+		err = cfg.Recover(c != nil)
 	}
-	return n, nil
+	if err == nil && c == nil && cfg.Remembers && n.book.Charges > 0 {
+		err = fmt.Errorf("%w: the ledger has charges of this run, and its state is gone; allowed: the "+
+			"newest state, because no round of this run can be left out, or a new roster", ErrBehind)
+	}
+	return n, err
 }
 
 // connect makes a link for each neighbor in either direction, in order.

@@ -19,6 +19,7 @@ import (
 	"sotto/node/mark"
 	"sotto/node/nodetest"
 	"sotto/privacy/ledger"
+	"sotto/privacy/ledger/ledgertest"
 	"sotto/rng"
 )
 
@@ -317,6 +318,53 @@ func TestALostStateIsFoundWithNeighbors(t *testing.T) {
 					t.Errorf("%d charges after %d", got, had)
 				}
 			})
+		})
+	}
+}
+
+// A member of an average whose state is lost, or is that of an earlier round, takes no
+// part again: going on with a later round it would mix otherwise than was planned, and
+// its neighbors would learn more of each other than the figures of the run say.
+func TestALostStateEndsAnAverage(t *testing.T) {
+	for _, lost := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			r := &restored{}
+			r.running = prepare(t, nodetest.Options{Factory: factory(t, "gossip-average"), Graph: "star",
+				Agents: 4, Rounds: 12, Change: r.slow(1, func(_ int, c *node.Config) { c.Remembers = true })},
+				openFaulty(func(f *nodetest.Faulty, _ agent.ID) { f.Delay = 2 * time.Second }))
+			for i := range r.nodes {
+				r.start(t, i)
+			}
+			reach := func(round uint64) {
+				for r.nodes[2].Status().Round < round {
+					time.Sleep(100 * time.Millisecond)
+				}
+				r.halt(2)
+			}
+			reach(2)
+			earlier := r.files(2)
+			r.start(t, 2)
+			reach(5)
+			r.put(2, earlier)
+			if lost {
+				r.fs[2] = ledgertest.NewCrashFS()
+			}
+			tr := r.net.Open(t, 2)
+			n, store, err := r.w.Node(t, 2, tr, r.fs[2], r.led[2])
+			if lost == (err == nil) {
+				t.Fatalf("state lost %v: it begins with %v", lost, err)
+			}
+			if err == nil {
+				err = n.Run(context.Background())
+				store.Close()
+			}
+			if !errors.Is(err, node.ErrBehind) || r.led[2].Head().Seq != 1 {
+				t.Errorf("state lost %v: it ends with %v after %d charges", lost, err, r.led[2].Head().Seq)
+			}
+			tr.Close()
+			for _, i := range []int{0, 1, 3} {
+				r.halt(i)
+			}
 		})
 	}
 }

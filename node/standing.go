@@ -110,8 +110,8 @@ func (s *standing) rejoin() error {
 		return fmt.Errorf("%w: this node stands at %s; allowed: the newest state and ledger, because a run "+
 			"of this pace cannot go on from there", ErrBehind, at)
 	case n.cfg.Remembers && round > from:
-		return fmt.Errorf("%w: this node stands at %s; allowed: the newest state and ledger, because the "+
-			"private iterate follows from all answers", ErrBehind, at)
+		return fmt.Errorf("%w: this node stands at %s; allowed: the newest state and ledger, because no "+
+			"round of this run can be left out", ErrBehind, at)
 	}
 	n.cfg.Log.Error("this node was rolled back", "stands at", from, "was at", was.Round, "charges",
 		charges, "had", was.Charges)

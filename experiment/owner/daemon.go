@@ -103,7 +103,7 @@ func (d *Daemon) Run(ctx context.Context) (out *Outcome, err error) {
 	c.Attest, c.OnAttestation, c.Keys = p.claim, p.keepClaim, d.Roster.Keys()
 	c.Sign = func(message []byte) []byte { return ed25519.Sign(d.keys.held, message) }
 	c.Book, c.OnRollback, c.OnProof = p.book, p.rolledBack, p.keepProof
-	c.DropLiars, c.Remembers = d.Policy.Liars == roster.DropLiars, d.remembers()
+	c.DropLiars, c.Remembers = d.Policy.Liars == roster.DropLiars, whole(d.Owner)
 	if c.Attestations, err = p.readClaims(); err != nil {
 		return nil, err
 	}

@@ -25,5 +25,8 @@ func ReadAgain(m *Membership, l *ledger.File) error {
 	return (&process{Daemon: &Daemon{Membership: m}, ledger: l}).reload()
 }
 
+// Whole reports whether a node may leave out no round of an owner's run.
+var Whole = whole
+
 // KeepAmendment takes an amendment in, as a daemon does.
 var KeepAmendment = (*Membership).keepAmendment

@@ -212,3 +212,18 @@ func TestOwnersWithoutTheirStateAreRefused(t *testing.T) {
 		t.Errorf("the published form: %v, want ErrRefused", err)
 	}
 }
+
+// No round may be left out where what members learn of each other is known for the whole
+// run alone, or where an iterate follows from all answers.
+func TestWhichRunsAreWhole(t *testing.T) {
+	path := ownTable(t)
+	for run, want := range map[string]bool{ownIterate: true, ownerAverage: true, ownerRun: false} {
+		o, err := ownerOf(t, run, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := owner.Whole(o); got != want {
+			t.Errorf("%v, want %v, of\n%s", got, want, run)
+		}
+	}
+}
