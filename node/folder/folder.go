@@ -215,6 +215,9 @@ func (t *Transport) Close() error {
 // pause waits until it is time to look again. false: ctx or the transport has ended.
 func (t *Transport) pause(ctx context.Context) bool {
 	quiet := time.Duration(time.Now().UnixNano()-t.active.Load()) / 10
+	if quiet < 0 { // the clock was set back
+		quiet = mostPoll
+	}
 	timer := time.NewTimer(min(max(quiet, leastPoll), mostPoll))
 	defer timer.Stop()
 	select {
