@@ -217,7 +217,8 @@ func TestOwnersWithoutTheirStateAreRefused(t *testing.T) {
 // run alone, or where an iterate follows from all answers.
 func TestWhichRunsAreWhole(t *testing.T) {
 	path := ownTable(t)
-	for run, want := range map[string]bool{ownIterate: true, ownerAverage: true, ownerRun: false} {
+	dropout := strings.Replace(ownerAverage, "[topology]", "[topology]\ndropout = 0.2", 1)
+	for run, want := range map[string]bool{ownIterate: true, ownerAverage: true, dropout: true, ownerRun: false} {
 		o, err := ownerOf(t, run, path)
 		if err != nil {
 			t.Fatal(err)

@@ -61,7 +61,7 @@ func (o *Owner) remembers() bool {
 
 // whole reports whether no round of the run may be left out: answers move a private
 // iterate, or figures of what members learn of each other hold for the planned mixing.
-func whole(o *Owner) bool { return o.remembers() || o.e.File.Check(experiment.Inexact) == nil }
+func whole(o *Owner) bool { return o.remembers() || experiment.AveragingRounds(o.e.File) > 0 }
 
 // growth is by how many bytes every answer makes checkpoints longer.
 func (o *Owner) growth() int {
