@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"sotto/config"
 	"sotto/data/schema"
@@ -186,12 +187,16 @@ func LoadFrom(name string, src Source, decode func(params any) error) (*Split, e
 	return construct(decode, src)
 }
 
+// leftOut prints a list that a run file leaves empty as one that it leaves out.
+var leftOut = strings.NewReplacer("[]string{}", "[]string(nil)",
+	"map[string][]float64{}", "map[string][]float64(nil)")
+
 // seal sets the digests of both parts. params must print deterministically; sums are the
 // source files'.
 func (s *Split) seal(params any, seed uint64, sums []string) *Split {
 	for part, d := range map[string]*Dataset{"train": s.Train, "test": s.Test} {
 		h := sha256.New()
-		fmt.Fprintf(h, "%s\n%s\n%#v\n%d\n", d.Name, part, params, seed)
+		fmt.Fprintf(h, "%s\n%s\n%s\n%d\n", d.Name, part, leftOut.Replace(fmt.Sprintf("%#v", params)), seed)
 		if s.oneByOne {
 			io.WriteString(h, "one by one\n")
 		}

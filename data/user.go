@@ -177,12 +177,8 @@ func csvFile(decode func(any) error, src Source) (*Split, error) {
 		return nil, err
 	}
 	if train, test := split.Train, split.Test; test.X.Cols != train.X.Cols {
-		return nil, &config.Error{
-			File:    p.TestPath,
-			Line:    1,
-			Found:   fmt.Sprintf("%d features", test.X.Cols),
-			Allowed: fmt.Sprintf("%d as in %s", train.X.Cols, p.Path),
-		}
+		return nil, &config.Error{File: p.TestPath, Line: 1, Found: fmt.Sprintf("%d features", test.X.Cols),
+			Allowed: fmt.Sprintf("%d as in %s", train.X.Cols, p.Path)}
 	} else if want := strings.Join(train.Columns, ", "); want != strings.Join(test.Columns, ", ") {
 		return nil, &config.Error{File: p.TestPath, Line: 1, Key: "header",
 			Found: "the features " + strings.Join(test.Columns, ", "), Allowed: want + ", as in " + p.Path}
