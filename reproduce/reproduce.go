@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sotto/experiment/sweep"
+	"strings"
 
 	"sotto/config"
 	"sotto/experiment"
@@ -164,7 +165,8 @@ func (s *Study) sweep(ctx context.Context, name string, opt Options) ([]sweep.Ro
 }
 
 // finished reads the rows that are there, those of shards included. Rows of other
-// settings than the study's, and of other engines, are left out.
+// settings than the study's, and of other engines, are left out; nothing but such rows is
+// an error, for an empty table would take the place of a finished one.
 func (s *Study) finished(opt Options) ([]sweep.Row, error) {
 	rows, err := sweep.ReadDir(opt.Dir, s.Axes)
 	if err != nil {
@@ -176,9 +178,25 @@ func (s *Study) finished(opt Options) ([]sweep.Row, error) {
 		}
 	}
 	cells := s.Cells(opt.Scale)
-	rows = slices.DeleteFunc(rows, func(r sweep.Row) bool {
-		return r.Cell >= len(cells) || !slices.Equal(r.Values, cells[r.Cell].Values) ||
-			r.Engine != experiment.EngineVersion
-	})
-	return slices.CompactFunc(rows, func(a, b sweep.Row) bool { return a.Cell == b.Cell }), nil
+	var fit []sweep.Row
+	var engines []string // of rows of the study's settings that other versions have made
+	for _, r := range rows {
+		switch {
+		case r.Cell >= len(cells) || !slices.Equal(r.Values, cells[r.Cell].Values):
+		case r.Engine != experiment.EngineVersion:
+			engines = append(engines, r.Engine)
+		default:
+			fit = append(fit, r)
+		}
+	}
+	if len(rows) > 0 && len(fit) == 0 {
+		if slices.Sort(engines); len(engines) > 0 {
+			return nil, &config.Error{File: opt.Dir, Key: "engine",
+				Found:   "rows of " + strings.Join(slices.Compact(engines), ", ") + " alone",
+				Allowed: "rows of " + experiment.EngineVersion + ", the version of this program"}
+		}
+		return nil, &config.Error{File: opt.Dir, Key: "rows", Found: "rows of other settings alone",
+			Allowed: "rows of this study at scale " + string(opt.Scale)}
+	}
+	return slices.CompactFunc(fit, func(a, b sweep.Row) bool { return a.Cell == b.Cell }), nil
 }

@@ -66,7 +66,7 @@ func newReproduce() *cobra.Command {
 		Long:  reproduceLong,
 		Example: "  sotto reproduce list\n  sotto reproduce seed000-table1 --scale smoke\n  sotto " +
 			"reproduce seed000-table1 --scale full --dir docs/results/seed000\n  sotto reproduce " +
-			"seed000-figure1 --scale full --dir docs/results/seed000 --finished\n  sotto reproduce " +
+			"seed002-bounds --scale full --dir docs/results/seed002-figure4 --finished\n  sotto reproduce " +
 			"seed000-table4 --scale short\n  sotto reproduce seed000-table1 --scale full --only " +
 			"mode=replace-one --only budget=1",
 		Args: cli.Exactly(1, "one STUDY"),

@@ -138,6 +138,46 @@ func TestFinished(t *testing.T) {
 	}
 }
 
+// Where rows are there and none is of this program's engine, or of the size, nothing is
+// written: a finished table stays.
+func TestFinishedOfAnotherEngine(t *testing.T) {
+	dir := t.TempDir()
+	b, err := os.ReadFile("../../docs/results/seed000/cells.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(bytes.NewReader(b)).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine := slices.Index(rows[0], "engine")
+	for _, r := range rows[1:] {
+		r[engine] = "0"
+	}
+	table := filepath.Join(dir, "seed000-figure1.csv")
+	if err := os.WriteFile(table, []byte("finished"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	refused := func(key string, scale reproduce.Scale, rows [][]string) {
+		t.Helper()
+		writeCSV(t, filepath.Join(dir, "cells.csv"), rows)
+		_, err := All.Run(t.Context(), "seed000-figure1",
+			reproduce.Options{Dir: dir, Scale: scale, Finished: true})
+		var bad *config.Error
+		if !errors.As(err, &bad) || bad.Key != key {
+			t.Errorf("%v, want an error of %s", err, key)
+		}
+		if b, err := os.ReadFile(table); err != nil || string(b) != "finished" {
+			t.Errorf("the table is now %q, %v", b, err)
+		}
+	}
+	refused("engine", reproduce.Full, rows)
+	for _, r := range rows[1:] {
+		r[engine] = experiment.EngineVersion
+	}
+	refused("rows", reproduce.Smoke, slices.Concat(rows[:1], rows[100:]))
+}
+
 func writeCSV(t *testing.T, path string, rows [][]string) {
 	t.Helper()
 	var b bytes.Buffer
