@@ -14,14 +14,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
-	"sotto/experiment/sweep"
-	"strings"
 
 	"sotto/config"
-	"sotto/experiment"
+	"sotto/experiment/sweep"
 )
 
 // Scale is the size of a study.
@@ -101,8 +96,9 @@ func (s *Study) document(ctx context.Context, name string, opt Options) (*Docume
 	}
 	f := &Results{Scale: opt.Scale}
 	var err error
+	var unsure []string
 	if opt.Finished {
-		f.Rows, err = s.finished(opt)
+		f.Rows, unsure, err = s.finished(name, opt)
 	} else {
 		f.Rows, err = s.sweep(ctx, name, opt)
 	}
@@ -121,6 +117,7 @@ func (s *Study) document(ctx context.Context, name string, opt Options) (*Docume
 		}
 	}
 	d := s.Report(f)
+	d.Notes = append(d.Notes, unsure...)
 	if all := len(s.Cells(opt.Scale)); len(f.Rows) < all {
 		d.Notes = append(d.Notes,
 			fmt.Sprintf("%d of %d runs are finished; the others are missing from the figures", len(f.Rows),
@@ -162,41 +159,4 @@ func (s *Study) sweep(ctx context.Context, name string, opt Options) ([]sweep.Ro
 		return nil, err
 	}
 	return res.Rows, nil
-}
-
-// finished reads the rows that are there, those of shards included. Rows of other
-// settings than the study's, and of other engines, are left out; nothing but such rows is
-// an error, for an empty table would take the place of a finished one.
-func (s *Study) finished(opt Options) ([]sweep.Row, error) {
-	rows, err := sweep.ReadDir(opt.Dir, s.Axes)
-	if err != nil {
-		return nil, err
-	}
-	if len(rows) == 0 {
-		if _, err := os.Stat(filepath.Join(opt.Dir, "cells.csv")); err != nil {
-			return nil, err
-		}
-	}
-	cells := s.Cells(opt.Scale)
-	var fit []sweep.Row
-	var engines []string // of rows of the study's settings that other versions have made
-	for _, r := range rows {
-		switch {
-		case r.Cell >= len(cells) || !slices.Equal(r.Values, cells[r.Cell].Values):
-		case r.Engine != experiment.EngineVersion:
-			engines = append(engines, r.Engine)
-		default:
-			fit = append(fit, r)
-		}
-	}
-	if len(rows) > 0 && len(fit) == 0 {
-		if slices.Sort(engines); len(engines) > 0 {
-			return nil, &config.Error{File: opt.Dir, Key: "engine",
-				Found:   "rows of " + strings.Join(slices.Compact(engines), ", ") + " alone",
-				Allowed: "rows of " + experiment.EngineVersion + ", the version of this program"}
-		}
-		return nil, &config.Error{File: opt.Dir, Key: "rows", Found: "rows of other settings alone",
-			Allowed: "rows of this study at scale " + string(opt.Scale)}
-	}
-	return slices.CompactFunc(fit, func(a, b sweep.Row) bool { return a.Cell == b.Cell }), nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"sotto/config"
+	"sotto/data"
 	"sotto/experiment"
 )
 
@@ -46,6 +47,7 @@ type found struct {
 	study      *Study
 	cell       sweep.Cell
 	experiment *experiment.Experiment
+	cache      *data.Cache // nil: every run reads its data anew
 }
 
 func (f *found) build(c sweep.Cell, dataDir string) (*experiment.Experiment, error) {
@@ -57,7 +59,7 @@ func (f *found) build(c sweep.Cell, dataDir string) (*experiment.Experiment, err
 	if err != nil {
 		return nil, err
 	}
-	return file.Build(dataDir)
+	return file.BuildWith(dataDir, f.cache)
 }
 
 func (p Papers) find(axes []string, row *sweep.Row, dataDir string) (*found, error) {

@@ -151,12 +151,14 @@ func newCampaignMerge() *cobra.Command {
 		Args:  cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.opt.Scale, f.opt.Sweep.Shards = reproduce.Scale(f.scale), f.sweep.part.shards
+			f.opt.Sweep.DataDir = f.sweep.dataDir
 			return rememberFigures(func() error { return campaign.Merge(cmd.Context(), papers.All, f.opt) })
 		},
 	}
 	f.add(c)
 	f.dir(c)
 	c.Flags().IntVar(&f.sweep.part.shards, "shards", 1, "how many there were")
+	cli.DataDirFlag(c, &f.sweep.dataDir)
 	return c
 }
 

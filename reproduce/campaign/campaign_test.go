@@ -240,3 +240,33 @@ func TestJobs(t *testing.T) {
 		}
 	}
 }
+
+// Rows of another size are not taken for those of this one, though they have the same
+// places and values.
+func TestRowsOfAnotherSize(t *testing.T) {
+	s := study(2)
+	full := s.Cells
+	s.Cells = func(size reproduce.Scale) []sweep.Cell {
+		cells := full(size)
+		if size == reproduce.Smoke {
+			for i := range cells {
+				cells[i].Set = append(cells[i].Set, "rounds=1")
+			}
+		}
+		return cells
+	}
+	papers := reproduce.Papers{{Name: "small", Key: "small", Studies: map[string]reproduce.Study{"a": s}}}
+	o := reproduce.Options{Dir: t.TempDir(), Scale: reproduce.Smoke}
+	if _, err := papers.Run(t.Context(), "small-a", o); err != nil {
+		t.Fatal(err)
+	}
+	o.Finished = true
+	if d, err := papers.Run(t.Context(), "small-a", o); err != nil || len(d.Rows) != 2 || d.Notes != nil {
+		t.Errorf("of its own size: %v, %v", d, err)
+	}
+	o.Scale = reproduce.Full
+	var bad *config.Error
+	if _, err := papers.Run(t.Context(), "small-a", o); !errors.As(err, &bad) || bad.Key != "rows" {
+		t.Errorf("smoke rows at full size: %v", err)
+	}
+}

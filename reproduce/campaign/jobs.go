@@ -78,8 +78,7 @@ func word(key, value string) error {
 // Args are the arguments of the program in every process; the number of a process comes
 // from the environment of the array.
 func (j Job) Args() []string {
-	a := append(j.common("run"), "--data-dir", j.DataDir, "--workers", fmt.Sprint(j.Cores))
-	return a
+	return append(j.common("run"), "--workers", fmt.Sprint(j.Cores))
 }
 
 // Merge are the arguments of the program that joins the rows of all processes.
@@ -87,7 +86,7 @@ func (j Job) Merge() []string { return j.common("merge") }
 
 func (j *Job) common(command string) []string {
 	a := []string{"reproduce", "campaign", command, "--scale", string(j.Scale), "--shards",
-		fmt.Sprint(j.Shards), "--dir", j.Dir}
+		fmt.Sprint(j.Shards), "--dir", j.Dir, "--data-dir", j.DataDir}
 	if len(j.Studies) > 0 {
 		a = append(a, "--studies", strings.Join(j.Studies, ","))
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"sotto/config"
+	"sotto/data"
 	"sotto/experiment"
 	"sotto/reproduce"
 	"sotto/reproduce/reproducetest"
@@ -176,6 +177,30 @@ func TestFinishedOfAnotherEngine(t *testing.T) {
 		r[engine] = experiment.EngineVersion
 	}
 	refused("rows", reproduce.Smoke, slices.Concat(rows[:1], rows[100:]))
+}
+
+// Rows of a short size that have the places and values of the full one are not taken for
+// it where data are missing that could tell.
+func TestFinishedWithoutData(t *testing.T) {
+	dir := t.TempDir()
+	b, err := os.ReadFile("../../docs/results/seed002-figure2/cells.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(bytes.NewReader(b)).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine := slices.Index(rows[0], "engine")
+	for _, r := range rows[1:] {
+		r[engine] = experiment.EngineVersion
+	}
+	writeCSV(t, filepath.Join(dir, "cells.csv"), rows)
+	_, err = All.Run(t.Context(), "seed002-figure2",
+		reproduce.Options{Dir: dir, Scale: reproduce.Full, Finished: true})
+	if !errors.Is(err, data.ErrMissing) {
+		t.Errorf("rows of 60 rounds at full size: %v", err)
+	}
 }
 
 func writeCSV(t *testing.T, path string, rows [][]string) {
