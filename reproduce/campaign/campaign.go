@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"sotto/config"
+	"sotto/experiment"
 	"sotto/experiment/sweep"
 	"sotto/internal/atomicfile"
 	"sotto/internal/parallel"
@@ -132,12 +133,38 @@ func (p *Part) run(ctx context.Context, papers reproduce.Papers, opt *Options) e
 	if o.Sweep.Shard != 0 {
 		return nil
 	}
-	if _, err := os.Stat(filepath.Join(o.Dir, p.Folder+".csv")); err == nil {
+	if p.stands(o.Dir) == nil {
 		return nil // an earlier process has made it
 	}
 	o.Sweep.Shard, o.Sweep.Shards = 0, 1
-	_, err := papers.Run(ctx, p.Folder, o)
-	return err
+	if _, err := papers.Run(ctx, p.Folder, o); err != nil {
+		return err
+	}
+	return atomicfile.Write(filepath.Join(o.Dir, madeFile), []byte(p.made()+"\n"))
+}
+
+// madeFile lies beside the table of a study that is made whole, and says of what size and
+// engine that is.
+const madeFile = "made.txt"
+
+func (p *Part) made() string {
+	return fmt.Sprintf("scale %s, engine %s", p.Scale, experiment.EngineVersion)
+}
+
+// stands says with nil that the table in dir is of the part's size and this engine.
+func (p *Part) stands(dir string) error {
+	if _, err := os.Stat(filepath.Join(dir, p.Folder+".csv")); err != nil {
+		return err
+	}
+	path := filepath.Join(dir, madeFile)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if found := strings.TrimSpace(string(b)); found != p.made() {
+		return &config.Error{File: path, Line: 1, Found: found, Allowed: p.made()}
+	}
+	return nil
 }
 
 func (p *Part) options(opt *Options) reproduce.Options {
@@ -166,8 +193,7 @@ func Merge(ctx context.Context, papers reproduce.Papers, opt Options) error {
 func (p *Part) merge(ctx context.Context, papers reproduce.Papers, opt *Options) error {
 	o := p.options(opt)
 	if !p.Sweep {
-		_, err := os.Stat(filepath.Join(o.Dir, p.Folder+".csv"))
-		return err
+		return p.stands(o.Dir)
 	}
 	if opt.Sweep.Shards > 1 {
 		shards := fmt.Sprintf("cells-*-of-%d.csv", opt.Sweep.Shards)

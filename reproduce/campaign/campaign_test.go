@@ -270,3 +270,24 @@ func TestRowsOfAnotherSize(t *testing.T) {
 		t.Errorf("smoke rows at full size: %v", err)
 	}
 }
+
+// A study that is made whole is made again at another size, and merged at its own alone.
+func TestWholeStudyOfAnotherSize(t *testing.T) {
+	made := 0
+	o := Options{Dir: t.TempDir(), Scale: reproduce.Smoke, Studies: []string{"small-d"}}
+	for _, want := range []int{1, 1} {
+		if err := Run(t.Context(), small(&made), o); err != nil || made != want {
+			t.Fatalf("%v, made %d times, want %d", err, made, want)
+		}
+	}
+	o.Scale = reproduce.Full
+	if err := Merge(t.Context(), small(&made), o); err == nil || !strings.Contains(err.Error(), "scale smoke") {
+		t.Errorf("a smoke table merged at full size: %v", err)
+	}
+	if err := Run(t.Context(), small(&made), o); err != nil || made != 2 {
+		t.Errorf("%v, made %d times, want 2", err, made)
+	}
+	if err := Merge(t.Context(), small(&made), o); err != nil {
+		t.Error(err)
+	}
+}
