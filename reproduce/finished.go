@@ -52,7 +52,24 @@ func (s *Study) finished(name string, opt Options) (rows []sweep.Row, notes []st
 			Allowed: "rows of this study at scale " + string(opt.Scale)}
 	}
 	same := func(a, b sweep.Row) bool { return a.Cell == b.Cell }
-	return slices.CompactFunc(rows, same), notes, nil
+	if rows = slices.CompactFunc(rows, same); opt.Whole {
+		err = s.whole(rows, cells, opt.Dir)
+	}
+	return rows, notes, err
+}
+
+// whole names the first cell that has no row.
+func (s *Study) whole(rows []sweep.Row, cells []sweep.Cell, dir string) error {
+	for i, c := range cells {
+		if i < len(rows) && rows[i].Cell == i {
+			continue
+		}
+		return &config.Error{File: dir, Key: "rows",
+			Found: fmt.Sprintf("%d that count, none of cell %d (%s = %s)", len(rows), i,
+				strings.Join(s.Axes, ", "), strings.Join(c.Values, ", ")),
+			Allowed: fmt.Sprintf("%d, one of every cell", len(cells))}
+	}
+	return nil
 }
 
 // ofSize leaves out the rows of other sizes that have a place and values of this one:

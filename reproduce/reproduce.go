@@ -82,7 +82,9 @@ type Options struct {
 	Scale Scale
 	// Finished reports on the runs that cells.csv has, and runs none.
 	Finished bool
-	Sweep    sweep.Options // Out and Dir are set from Dir
+	// Whole refuses that where a run is missing.
+	Whole bool
+	Sweep sweep.Options // Out and Dir are set from Dir
 }
 
 // document runs the study.

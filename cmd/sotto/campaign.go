@@ -150,6 +150,9 @@ func newCampaignMerge() *cobra.Command {
 		Short: "Join the rows of all shards and write all tables and plots",
 		Args:  cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if n := f.sweep.part.shards; n < 1 {
+				return cli.Usagef("--shards: found %d, allowed: at least 1", n)
+			}
 			f.opt.Scale, f.opt.Sweep.Shards = reproduce.Scale(f.scale), f.sweep.part.shards
 			f.opt.Sweep.DataDir = f.sweep.dataDir
 			return rememberFigures(func() error { return campaign.Merge(cmd.Context(), papers.All, f.opt) })

@@ -90,11 +90,24 @@ func Parts(papers reproduce.Papers, names []string, scale reproduce.Scale) ([]Pa
 // over the whole campaign, so that small studies do not all fall on the first shards.
 func (p *Part) share(shard, shards int) int { return ((shard-p.First)%shards + shards) % shards }
 
+// divide takes no number of shards as one.
+func (o *Options) divide() error {
+	if o.Sweep.Shards == 0 {
+		o.Sweep.Shards = 1
+	}
+	if o.Sweep.Shards < 1 {
+		return config.Bad("shards", o.Sweep.Shards, "at least 1")
+	}
+	return nil
+}
+
 // Run runs what is missing of a shard, one part after the other. An error of one part,
 // as of a data set that is not there, does not keep it from the others; the end of ctx
 // does.
 func Run(ctx context.Context, papers reproduce.Papers, opt Options) error {
-	opt.Sweep.Shards = max(1, opt.Sweep.Shards)
+	if err := opt.divide(); err != nil {
+		return err
+	}
 	if s := opt.Sweep.Shard; s < 0 || s >= opt.Sweep.Shards {
 		return config.Bad("shard", s, fmt.Sprintf("0 to %d", opt.Sweep.Shards-1))
 	}
@@ -177,6 +190,9 @@ func (p *Part) options(opt *Options) reproduce.Options {
 // plots of all studies from them. What is missing is an error, which names every part;
 // the others are written.
 func Merge(ctx context.Context, papers reproduce.Papers, opt Options) error {
+	if err := opt.divide(); err != nil {
+		return err
+	}
 	parts, err := Parts(papers, opt.Studies, opt.Scale)
 	if err != nil {
 		return err
@@ -195,28 +211,28 @@ func (p *Part) merge(ctx context.Context, papers reproduce.Papers, opt *Options)
 	if !p.Sweep {
 		return p.stands(o.Dir)
 	}
+	var joined []byte
 	if opt.Sweep.Shards > 1 {
 		shards := fmt.Sprintf("cells-*-of-%d.csv", opt.Sweep.Shards)
 		paths, err := filepath.Glob(filepath.Join(o.Dir, shards))
 		if err != nil {
 			return err
 		}
-		b, err := sweep.Merge(paths)
-		if err != nil {
+		if joined, err = sweep.Merge(paths); err != nil {
 			return err
 		}
-		if rows := strings.Count(string(b), "\n") - 1; rows < p.Runs {
+		if rows := strings.Count(string(joined), "\n") - 1; rows < p.Runs {
 			return config.Bad("rows", max(0, rows), fmt.Sprintf("%d, those of all shards", p.Runs))
 		}
-		if err := atomicfile.Write(filepath.Join(o.Dir, "cells.csv"), b); err != nil {
-			return err
-		}
 	}
-	o.Finished = true
+	o.Finished, o.Whole = true, true
 	for _, name := range p.Studies {
 		if _, err := papers.Run(ctx, name, o); err != nil {
 			return err
 		}
 	}
-	return nil
+	if joined == nil {
+		return nil
+	}
+	return atomicfile.Write(filepath.Join(o.Dir, "cells.csv"), joined)
 }

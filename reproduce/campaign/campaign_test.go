@@ -8,10 +8,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"sotto/config"
+	"sotto/experiment"
 	"sotto/experiment/sweep"
 	"sotto/reproduce"
 )
@@ -289,5 +291,46 @@ func TestWholeStudyOfAnotherSize(t *testing.T) {
 	}
 	if err := Merge(t.Context(), small(&made), o); err != nil {
 		t.Error(err)
+	}
+}
+
+// A row that is missing, or that does not count, is named, and no table is written.
+func TestMergeNamesWhatIsMissing(t *testing.T) {
+	o := Options{Dir: t.TempDir(), Scale: reproduce.Full, Studies: []string{"small-e"}}
+	papers := small(new(int))
+	if err := Run(t.Context(), papers, o); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(o.Dir, "small-e", "cells.csv")
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := filepath.Join(o.Dir, "small-e", "small-e.csv")
+	if err := os.WriteFile(table, []byte("finished"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitAfter(string(whole), "\n")
+	old := strings.Replace(lines[3], ","+experiment.EngineVersion+",fma,", ",0,fma,", 1)
+	old = strings.Replace(old, ","+experiment.EngineVersion+",portable,", ",0,portable,", 1)
+	for name, rows := range map[string][]string{
+		"gone":              slices.Concat(lines[:3], lines[4:]),
+		"of another engine": slices.Concat(lines[:3], []string{old}, lines[4:]),
+	} {
+		if err := os.WriteFile(path, []byte(strings.Join(rows, "")), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		err := Merge(t.Context(), papers, o)
+		if err == nil || !strings.Contains(err.Error(), "small-e: ") || !strings.Contains(err.Error(), "cell 2") {
+			t.Errorf("a row is %s: %v", name, err)
+		}
+		if b, err := os.ReadFile(table); err != nil || string(b) != "finished" {
+			t.Errorf("a row is %s, and the table is %q, %v", name, b, err)
+		}
+	}
+	o.Sweep.Shards = -5
+	var bad *config.Error
+	if err := Merge(t.Context(), papers, o); !errors.As(err, &bad) || bad.Key != "shards" {
+		t.Errorf("-5 shards: %v", err)
 	}
 }
