@@ -293,25 +293,3 @@ func hasCell(t *rowfile.Table[Row], cell int, e *experiment.Experiment) bool {
 	r, ok := t.Find(strconv.Itoa(cell))
 	return ok && isOf(&r, e)
 }
-
-// Merge joins the cells files of a sweep's shards. Files must have the same axes;
-// rows of one cell must agree, and no cell below the highest may be missing.
-func Merge(paths []string) ([]byte, error) {
-	if len(paths) == 0 {
-		return nil, nil
-	}
-	codec, err := readCellCodec(paths[0])
-	if err != nil {
-		return nil, err
-	}
-	rows, err := rowfile.Merge(paths, codec)
-	if err != nil {
-		return nil, err
-	}
-	for i, r := range rows {
-		if r.Cell != i {
-			return nil, config.Bad("cell", fmt.Sprintf("no row of cell %d", i), "all shards of the sweep")
-		}
-	}
-	return rowfile.Encode(rows, codec), nil
-}

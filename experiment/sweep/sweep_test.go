@@ -159,6 +159,45 @@ func TestSweepIsResumable(t *testing.T) {
 	}
 }
 
+// Shards of two sweeps, of two engines and of two arithmetics are not joined.
+func TestMergeOfTwoSweeps(t *testing.T) {
+	out := t.TempDir()
+	part := func(shard int) string {
+		dir, _ := sweepTo(t, tiny(t), Options{Out: out, Part: Part{Shard: shard, Shards: 2}})
+		return filepath.Join(dir, cellsName(shard, 2))
+	}
+	one, two := part(0), part(1)
+	b, err := os.ReadFile(two)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rows, err := ReadRows(two)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bits := "," + experiment.EngineVersion + "," + rows[0].Arithmetic + ","
+	for key, c := range map[string]struct{ dir, bits string }{
+		"sweep":      {"tiny-sweep-00000000", bits},
+		"engine":     {"elsewhere", ",0," + rows[0].Arithmetic + ","},
+		"arithmetic": {"elsewhere", "," + experiment.EngineVersion + ",other,"},
+		"":           {"elsewhere", bits},
+	} {
+		dir := filepath.Join(t.TempDir(), c.dir)
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		other := filepath.Join(dir, "cells-1-of-2.csv")
+		if err := os.WriteFile(other, bytes.ReplaceAll(b, []byte(bits), []byte(c.bits)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Merge([]string{one, other})
+		var bad *config.Error
+		if (err != nil) != (key != "") || err != nil && (!errors.As(err, &bad) || bad.Key != key) {
+			t.Errorf("%q: %v", key, err)
+		}
+	}
+}
+
 // A cell killed in the middle goes on from its checkpoint, and rows of another engine are
 // replaced.
 func TestSweepReplacesForeignRows(t *testing.T) {
