@@ -16,6 +16,7 @@ import (
 	"fmt"
 
 	"sotto/config"
+	"sotto/experiment/run"
 	"sotto/experiment/sweep"
 )
 
@@ -135,28 +136,22 @@ func (s *Study) sweep(ctx context.Context, name string, opt Options) ([]sweep.Ro
 		return nil, err
 	}
 	times, curves := newBeside("times", &opt, timeCodec), newBeside("curves", &opt, curveCodec)
-	progress := opt.Sweep.Progress
 	opt.Sweep.Dir, opt.Sweep.Discard = opt.Dir, true
-	if s.Curves { // written before the row: a run without a row runs again, and is kept the same twice
-		opt.Sweep.Keep = func(row sweep.Row, dir string) error {
-			kept, err := keptOf(&row, dir, s)
+	// Written before the row: a run without a row runs again, and is kept the same twice.
+	opt.Sweep.Keep = func(row sweep.Row, res *run.Result) error {
+		if s.Curves {
+			kept, err := keptOf(&row, res.Dir, s)
 			if err != nil {
 				return err
 			}
-			return curves.add(kept...)
+			if err := curves.add(kept...); err != nil {
+				return err
+			}
 		}
-	}
-	var timing error // the first
-	opt.Sweep.Progress = func(p sweep.Progress) {
-		if timing == nil {
-			timing = times.add(timeOf(&p))
-		}
-		if progress != nil {
-			progress(p)
-		}
+		return times.add(timeOf(&row, &res.Summary))
 	}
 	res, err := study.Run(ctx, opt.Sweep)
-	err = cmp.Or(err, timing, times.close(), curves.close())
+	err = cmp.Or(err, times.close(), curves.close())
 	if err != nil {
 		return nil, err
 	}

@@ -73,8 +73,8 @@ func parseTime(f []string) (timeRow, error) {
 }
 
 // timeOf is the line of a run that has just ended.
-func timeOf(p *sweep.Progress) timeRow {
-	return timeRow{TimeKey(&p.Row), RunTime{p.Seconds, p.Split, runtime.NumCPU(), tensor.Kernels()}}
+func timeOf(r *sweep.Row, s *rundir.Summary) timeRow {
+	return timeRow{TimeKey(r), RunTime{s.Seconds, s.Split, runtime.NumCPU(), tensor.Kernels()}}
 }
 
 // ReadTimes reads all times of a study's directory; of several times of a run the last in

@@ -19,8 +19,8 @@ func TestTimes(t *testing.T) {
 		timeCodec)
 	row := sweep.Row{ConfigDigest: "a", Engine: "3", Arithmetic: "fma"}
 	for _, seconds := range []float64{9, 12.5} {
-		p := sweep.Progress{Row: row, Seconds: seconds, Split: rundir.Split{Noise: 2.25}}
-		if err := f.add(timeOf(&p)); err != nil {
+		of := rundir.Summary{Seconds: seconds, Split: rundir.Split{Noise: 2.25}}
+		if err := f.add(timeOf(&row, &of)); err != nil {
 			t.Fatal(err)
 		}
 	}

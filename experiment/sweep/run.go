@@ -30,10 +30,9 @@ type Options struct {
 	Workers int // cells at the same time; 0: one for each processor. Each cell then runs on one.
 	Part
 	Discard bool
-	// Keep, when not nil, is called with the directory of every finished run before its
-	// row is written and the directory is discarded, by as many goroutines as there are
-	// workers.
-	Keep func(row Row, dir string) error
+	// Keep, when not nil, is called with every finished run before its row is written and
+	// its directory is discarded, by as many goroutines as there are workers.
+	Keep func(row Row, res *run.Result) error
 	// Progress, when not nil, is called after every cell, one call at a time. Rows that
 	// an earlier process has left are not reported.
 	Progress func(Progress)
@@ -210,11 +209,14 @@ func (w *sweeping) cell(ctx context.Context, i int) error {
 		return err
 	}
 	if had {
+		if err := w.discard(w.runOf(e)); err != nil {
+			return err
+		}
 		row, _ := w.table.Find(strconv.Itoa(i))
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.done++
-		w.stands(&row, filepath.Join(w.dir, "runs", run.Name(e)), 0)
+		w.stands(&row, w.runOf(e), 0)
 		return nil
 	}
 	w.begun(i, e)
@@ -224,19 +226,35 @@ func (w *sweeping) cell(ctx context.Context, i int) error {
 	}
 	row := newRow(i, w.s.cells[i].Values, &res.Summary)
 	if w.opt.Keep != nil {
-		if err := w.opt.Keep(row, res.Dir); err != nil {
+		if err := w.opt.Keep(row, res); err != nil {
 			return err
 		}
 	}
 	if err := w.table.Add(row); err != nil {
 		return err
 	}
-	if w.opt.Discard {
-		if err := os.RemoveAll(res.Dir); err != nil {
-			return err
-		}
+	if err := w.discard(res.Dir, w.runOf(e)); err != nil {
+		return err
 	}
 	w.report(row, &res.Summary)
+	return nil
+}
+
+// runOf is the directory of a cell's run.
+func (w *sweeping) runOf(e *experiment.Experiment) string {
+	return filepath.Join(w.dir, "runs", run.Name(e))
+}
+
+// discard removes finished runs of a cell that has a row, where runs are not kept: its
+// own, and one that a process has left which was killed before it could.
+func (w *sweeping) discard(dirs ...string) error {
+	for _, dir := range dirs {
+		if w.opt.Discard {
+			if err := os.RemoveAll(dir); err != nil {
+				return err
+			}
+		}
+	}
 	return nil
 }
 

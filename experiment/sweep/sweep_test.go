@@ -15,6 +15,7 @@ import (
 
 	"sotto/config"
 	"sotto/experiment"
+	"sotto/experiment/run"
 	"sotto/experiment/rundir"
 	"sotto/internal/rowfile"
 )
@@ -473,6 +474,34 @@ func TestBadValueOfAFlag(t *testing.T) {
 		_, err := Parse("f.toml", []byte(text), nil, axes)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// Runs that are not kept are removed though the process that made them was killed, after
+// the row or before it.
+func TestSweepLeavesNoRuns(t *testing.T) {
+	dir, aside := t.TempDir(), t.TempDir()
+	opt := Options{Dir: dir, Workers: 1, Discard: true, Keep: func(row Row, res *run.Result) error {
+		to := filepath.Join(aside, filepath.Base(res.Dir))
+		if _, err := os.Stat(to); err == nil {
+			return nil
+		}
+		return os.CopyFS(to, os.DirFS(res.Dir))
+	}}
+	sweepTo(t, tiny(t), opt)
+	for _, killed := range []string{"after the row", "before the row"} {
+		if err := os.CopyFS(filepath.Join(dir, "runs"), os.DirFS(aside)); err != nil {
+			t.Fatal(err)
+		}
+		if killed == "before the row" {
+			if err := os.Remove(filepath.Join(dir, cellsName(0, 1))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		sweepTo(t, tiny(t), opt)
+		if left, err := os.ReadDir(filepath.Join(dir, "runs")); err != nil || len(left) > 0 {
+			t.Errorf("killed %s: %v, %d runs are left", killed, err, len(left))
 		}
 	}
 }

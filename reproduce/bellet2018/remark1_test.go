@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"sotto/data/summary"
+	"sotto/experiment/run"
 	"sotto/experiment/sweep"
 
 	"sotto/experiment/rundir"
@@ -50,8 +51,8 @@ func TestConvexOptimum(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = study.Run(t.Context(), sweep.Options{Dir: t.TempDir(), Discard: true,
-		Keep: func(_ sweep.Row, dir string) error {
-			rows, err := rundir.ReadMetrics(dir)
+		Keep: func(_ sweep.Row, res *run.Result) error {
+			rows, err := rundir.ReadMetrics(res.Dir)
 			for _, r := range rows {
 				if r.Metric == "objective" && r.Agent == "all" {
 					end = r.Value

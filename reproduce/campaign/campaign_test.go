@@ -283,7 +283,8 @@ func TestWholeStudyOfAnotherSize(t *testing.T) {
 		}
 	}
 	o.Scale = reproduce.Full
-	if err := Merge(t.Context(), small(&made), o); err == nil || !strings.Contains(err.Error(), "scale smoke") {
+	err := Merge(t.Context(), small(&made), o)
+	if err == nil || !strings.Contains(err.Error(), "scale smoke") {
 		t.Errorf("a smoke table merged at full size: %v", err)
 	}
 	if err := Run(t.Context(), small(&made), o); err != nil || made != 2 {
@@ -321,7 +322,8 @@ func TestMergeNamesWhatIsMissing(t *testing.T) {
 			t.Fatal(err)
 		}
 		err := Merge(t.Context(), papers, o)
-		if err == nil || !strings.Contains(err.Error(), "small-e: ") || !strings.Contains(err.Error(), "cell 2") {
+		if err == nil || !strings.Contains(err.Error(), "small-e: ") ||
+			!strings.Contains(err.Error(), "cell 2") {
 			t.Errorf("a row is %s: %v", name, err)
 		}
 		if b, err := os.ReadFile(table); err != nil || string(b) != "finished" {
@@ -332,5 +334,23 @@ func TestMergeNamesWhatIsMissing(t *testing.T) {
 	var bad *config.Error
 	if err := Merge(t.Context(), papers, o); !errors.As(err, &bad) || bad.Key != "shards" {
 		t.Errorf("-5 shards: %v", err)
+	}
+}
+
+// A run's time is there before its row: without it there is no row, and the run is made
+// again.
+func TestTimeComesBeforeTheRow(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "times.csv"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	papers := small(new(int))
+	o := reproduce.Options{Dir: dir, Scale: reproduce.Full}
+	if _, err := papers.Run(t.Context(), "small-a", o); err == nil {
+		t.Fatal("times were written into a directory")
+	}
+	b, err := os.ReadFile(filepath.Join(dir, "cells.csv"))
+	if err != nil || strings.Count(string(b), "\n") != 1 {
+		t.Errorf("a row without a time: %s, %v", b, err)
 	}
 }
