@@ -218,7 +218,8 @@ func TestOwnersWithoutTheirStateAreRefused(t *testing.T) {
 func TestWhichRunsAreWhole(t *testing.T) {
 	path := ownTable(t)
 	dropout := strings.Replace(ownerAverage, "[topology]", "[topology]\ndropout = 0.2", 1)
-	for run, want := range map[string]bool{ownIterate: true, ownerAverage: true, dropout: true, ownerRun: false} {
+	for run, want := range map[string]bool{ownIterate: true, ownerAverage: true, dropout: true,
+		ownerRun: false} {
 		o, err := ownerOf(t, run, path)
 		if err != nil {
 			t.Fatal(err)
