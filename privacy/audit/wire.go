@@ -118,9 +118,14 @@ func (w *Wire) uncharged() (missing int) {
 	for _, r := range extra {
 		last = max(last, max(r.until, 1)-1)
 	}
+	// ends says that the budget may have ended within a round: one message followed from
+	// fewer answers than it asks for.
+	ends := func(round uint64) bool {
+		return round == last && w.charges[round] > 0 && needed[round] == w.Answers(round)
+	}
 	var short []uint64
 	for round, n := range needed {
-		if round <= last && w.charges[round] < n {
+		if round <= last && w.charges[round] < n && !ends(round) {
 			short = append(short, round)
 		}
 	}

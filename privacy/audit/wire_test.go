@@ -216,3 +216,29 @@ func TestWireOfOneContent(t *testing.T) {
 		}
 	}
 }
+
+// A budget may end between two answers of one round: what leaves then follows from fewer.
+// Before that round all are charged for.
+func TestWireOfABudgetThatEnds(t *testing.T) {
+	for _, c := range []struct {
+		charges []int
+		copies  int
+		bad     bool
+	}{
+		{[]int{2, 2, 1}, 1, false}, {[]int{2, 1, 2}, 1, true}, {[]int{2, 1, 1}, 1, true},
+		{[]int{4, 4, 3}, 2, true}, // each round in two generations
+	} {
+		w := &Wire{Answers: every(2)}
+		for k, n := range c.charges {
+			w.Charged(uint64(k), n)
+		}
+		for k := range uint64(5) {
+			for j := range c.copies {
+				w.Sent(Letter{Kind: 1, Round: k, Generation: uint64(j)}, []byte{byte(k), byte(j)})
+			}
+		}
+		if r := w.Report("node"); r.Violated != c.bad {
+			t.Errorf("%+v: violated %v: %+v", c, r.Violated, r)
+		}
+	}
+}
