@@ -15,10 +15,10 @@ import (
 )
 
 // Wire compares what has left a node, by the capture of one run, with what the ledger in
-// dir was charged for, after it has verified the ledger. The rounds ask as asks
-// says; nil: messages in two versions are looked for alone. Messages of
-// rounds and wakes are the same for all neighbors. Charges that were added because the
-// ledger was rolled back count for the rounds that they stand for.
+// dir was charged for, after it has verified the ledger. The rounds ask as asks says;
+// nil: messages in two versions are looked for alone. Messages of rounds and wakes are
+// the same for all neighbors. Charges that were added because the ledger was rolled back
+// count for the rounds that they stand for.
 // Where the run's members have changed the capture has frames of several rosters: those
 // that the node has sent to others are known, rosters are further ones.
 func Wire(capture, dir string, asks *agent.Schedule, rosters ...*roster.Roster) (*audit.Report, error) {

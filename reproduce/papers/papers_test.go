@@ -143,18 +143,7 @@ func TestFinished(t *testing.T) {
 // written: a finished table stays.
 func TestFinishedOfAnotherEngine(t *testing.T) {
 	dir := t.TempDir()
-	b, err := os.ReadFile("../../docs/results/seed000/cells.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows, err := csv.NewReader(bytes.NewReader(b)).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
-	engine := slices.Index(rows[0], "engine")
-	for _, r := range rows[1:] {
-		r[engine] = "0"
-	}
+	rows := committed(t, "seed000", "0")
 	table := filepath.Join(dir, "seed000-figure1.csv")
 	if err := os.WriteFile(table, []byte("finished"), 0o644); err != nil {
 		t.Fatal(err)
@@ -173,9 +162,7 @@ func TestFinishedOfAnotherEngine(t *testing.T) {
 		}
 	}
 	refused("engine", reproduce.Full, rows)
-	for _, r := range rows[1:] {
-		r[engine] = experiment.EngineVersion
-	}
+	rows = committed(t, "seed000", experiment.EngineVersion)
 	refused("rows", reproduce.Smoke, slices.Concat(rows[:1], rows[100:]))
 }
 
@@ -183,7 +170,18 @@ func TestFinishedOfAnotherEngine(t *testing.T) {
 // it where data are missing that could tell.
 func TestFinishedWithoutData(t *testing.T) {
 	dir := t.TempDir()
-	b, err := os.ReadFile("../../docs/results/seed002-figure2/cells.csv")
+	writeCSV(t, filepath.Join(dir, "cells.csv"), committed(t, "seed002-figure2", experiment.EngineVersion))
+	_, err := All.Run(t.Context(), "seed002-figure2",
+		reproduce.Options{Dir: dir, Scale: reproduce.Full, Finished: true})
+	if !errors.Is(err, data.ErrMissing) {
+		t.Errorf("rows of 60 rounds at full size: %v", err)
+	}
+}
+
+// committed are the rows of a folder of docs/results, as if an engine had made them.
+func committed(t *testing.T, folder, engine string) [][]string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("../../docs/results", folder, "cells.csv"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,16 +189,11 @@ func TestFinishedWithoutData(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine := slices.Index(rows[0], "engine")
+	at := slices.Index(rows[0], "engine")
 	for _, r := range rows[1:] {
-		r[engine] = experiment.EngineVersion
+		r[at] = engine
 	}
-	writeCSV(t, filepath.Join(dir, "cells.csv"), rows)
-	_, err = All.Run(t.Context(), "seed002-figure2",
-		reproduce.Options{Dir: dir, Scale: reproduce.Full, Finished: true})
-	if !errors.Is(err, data.ErrMissing) {
-		t.Errorf("rows of 60 rounds at full size: %v", err)
-	}
+	return rows
 }
 
 func writeCSV(t *testing.T, path string, rows [][]string) {
