@@ -69,8 +69,14 @@ func sampledQuadrature(q, s, a float64) float64 {
 	term := func(z float64) float64 { return smallConvex(a, u(z)) * math.Exp(-z*z/(2*s*s)) }
 	logs := a*u(hi) > 600
 	scale := 0.0
-	if logs { // factor out the peak of the integrand exp(a u - z^2/(2 s^2)), found on the first grid
-		term = func(z float64) float64 { return math.Exp(a*u(z) - z*z/(2*s*s) - scale) }
+	if logs { // factor out the peak of exp(a u - z^2/(2 s^2)), found on the first grid
+		term = func(z float64) float64 {
+			v, w := u(z), -z*z/(2*s*s)-scale
+			if a*v < 300 {
+				return smallConvex(a, v) * math.Exp(w)
+			}
+			return math.Exp(a*v+w) - a*math.Exp(v+w)
+		}
 		scale = math.Inf(-1)
 		for i := 0; i <= 4000; i++ {
 			z := lo + (hi-lo)*float64(i)/4000
@@ -104,7 +110,7 @@ func sampledQuadrature(q, s, a float64) float64 {
 	}
 	integral := last * (hi - lo) / (s * math.Sqrt(2*math.Pi))
 	if logs {
-		return math.Max(0, scale+math.Log(integral))
+		return softplus(scale + math.Log(integral))
 	}
 	return math.Log1p(integral)
 }
