@@ -70,6 +70,9 @@ func (s *standing) repay(m *mark.Mark, told bool) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.lineage.Charged(m)
+	if n.debt != nil && n.owes(n.debt) == 0 {
+		n.debt = nil // two neighbors have told the same
+	}
 	if n.cfg.Book != nil {
 		n.book, n.signed = n.cfg.Book(), nil
 	}

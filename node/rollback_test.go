@@ -37,6 +37,7 @@ func (r *restored) slow(member int, also ...func(i int, c *node.Config)) func(in
 		c.Gate = slowGate{c.Gate, time.Second}
 		c.Deadline, c.Linger = 10*time.Second, time.Hour
 		c.OnRollback = func(m *mark.Mark, missing, _ uint64) error {
+			time.Sleep(time.Second) // in which the other neighbors tell the same
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			if i != member {
