@@ -49,6 +49,7 @@ func NewFourier(n int) *Fourier {
 	stride := 1
 	for _, r := range radices {
 		p := pass{radix: r, count: m / stride / r, stride: stride}
+		p.turns = make([]float64, 0, 2*(r-1)*p.count)
 		for i := range p.count {
 			for k := 1; k < r; k++ {
 				j := 2 * stride * i * k % n

@@ -61,7 +61,6 @@ func build(to string) error {
 	}
 	cmd := exec.Command("go", "build", "-o", to, "./cmd/sotto")
 	cmd.Dir = root
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("go build ./cmd/sotto: %w\n%s", err, out)
 	}
