@@ -110,12 +110,12 @@ func boundedLaw(b *body) (cdf func(z float64) float64, edge func(t float64) floa
 	default:
 		g := func(z float64) float64 { return math.Pow(math.Abs(z)/s, b.beta) }
 		norm := mathext.GammaIncReg(1/b.beta, g(a))
+		beyond := mathext.GammaIncRegComp(1/b.beta, g(a))
 		cdf = func(z float64) float64 {
-			half := mathext.GammaIncReg(1/b.beta, g(z)) / norm / 2
 			if z < 0 {
-				return 0.5 - half
+				return (mathext.GammaIncRegComp(1/b.beta, g(z)) - beyond) / norm / 2
 			}
-			return 0.5 + half
+			return 0.5 + mathext.GammaIncReg(1/b.beta, g(z))/norm/2
 		}
 		edge = func(t float64) float64 {
 			lo, hi := -a-1, a+1

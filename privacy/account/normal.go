@@ -46,17 +46,56 @@ func GaussianDelta(mu, epsilon float64) float64 {
 	case epsilon < 0: // H_{1/a}(P||Q) = 1 - 1/a + H_a(Q||P)/a, and the pair is symmetric
 		return -math.Expm1(epsilon) + math.Exp(epsilon)*GaussianDelta(mu, -epsilon)
 	}
-	u := epsilon/mu - mu/2
-	if u > 0 {
+	switch u := edgeOf(mu, epsilon); {
+	case mu < smallMu:
+		return density(u) * millsFall(u, mu)
+	case u > 0:
 		return density(u) * math.Max(0, mills(u)-mills(u+mu))
+	default:
+		return upperTail(u) - density(u)*mills(u+mu)
 	}
-	return upperTail(u) - density(u)*mills(u+mu)
+}
+
+// edgeOf is u = eps/mu - mu/2, without what eps/mu rounds where both are huge.
+func edgeOf(mu, epsilon float64) float64 {
+	if mu < 1e3 || mu > 1e150 {
+		return epsilon/mu - mu/2
+	}
+	square := mu * mu
+	return (epsilon - square/2 - math.FMA(mu, mu, -square)/2) / mu
+}
+
+// smallMu is where the difference of two Mills ratios begins to lose digits.
+const smallMu = 1e-3
+
+// millsFall is mills(u) - mills(u+mu) for mu below smallMu: the integral of 1 - x mills(x)
+// by three nodes of Gauss and Legendre, whose error is below mu^6.
+func millsFall(u, mu float64) float64 {
+	slope := func(x float64) float64 {
+		if x < 9 {
+			return 1 - x*mills(x)
+		}
+		sum, term, y := 0., -1., 1/(x*x) // y - 3 y^2 + 15 y^3 - ...
+		for k := 1; k <= 24; k++ {
+			next := term * -float64(2*k-1) * y
+			if math.Abs(next) >= math.Abs(term) && k > 1 {
+				break
+			}
+			term = next
+			sum += term
+		}
+		return sum
+	}
+	at := mu / 2 * math.Sqrt(.6)
+	return mu / 18 * (5*slope(u+mu/2-at) + 8*slope(u+mu/2) + 5*slope(u+mu/2+at))
 }
 
 // lnGaussianDelta is the logarithm of GaussianDelta for epsilon >= 0, finite where delta
 // underflows.
 func lnGaussianDelta(mu, epsilon float64) float64 {
-	if u := epsilon/mu - mu/2; u > 0 {
+	if u := edgeOf(mu, epsilon); mu < smallMu {
+		return -0.5*u*u - 0.5*math.Log(2*math.Pi) + math.Log(millsFall(u, mu))
+	} else if u > 0 {
 		return -0.5*u*u - 0.5*math.Log(2*math.Pi) + math.Log(mills(u)-mills(u+mu))
 	}
 	return math.Log(GaussianDelta(mu, epsilon))

@@ -59,6 +59,9 @@ func (w *workload) epsilon(delta float64, lower bool, ways []bool) (Interval, er
 		return w.pureOr(err)
 	}
 	best.Upper = math.Min(best.Upper, w.pure)
+	if math.IsInf(best.Lower, 1) && !(q.impossible() > delta) {
+		best.Lower = loss.Steep // grids end at losses of a million
+	}
 	best.Lower = math.Min(best.Lower, best.Upper)
 	return best.Interval, nil
 }
@@ -72,6 +75,20 @@ type query struct {
 	lower  bool      // whether the lower end is wanted
 	upper  float64   // bound from the first grids
 	narrow *Interval // see narrowed, once asked for
+}
+
+// impossible bounds the probability, in either direction, of outcomes that the other world
+// does not have.
+func (q *query) impossible() float64 {
+	const beyond = 1e300
+	var all [2]float64 // -ln of the probability of none
+	for k, p := range q.pairs {
+		at := p.Scan()
+		up, down := at(beyond).PUp, at(-beyond).QLo
+		all[0] -= float64(q.counts[k]) * math.Log1p(-up)
+		all[1] -= float64(q.counts[k]) * math.Log1p(-down)
+	}
+	return -math.Expm1(-math.Max(all[0], all[1]))
 }
 
 // first answers on the finest grid of step at least h that fits.

@@ -42,7 +42,7 @@ func DefaultOrders() []float64 {
 
 // AtOrder returns the composed Renyi divergence of order a > 1.
 func (r *RenyiDP) AtOrder(a float64) (float64, error) {
-	if err := bad(a > 1, "order", a, "above 1"); err != nil {
+	if err := bad(positive(a) && a > 1, "order", a, "finite, above 1"); err != nil {
 		return 0, err
 	}
 	i, err := r.worst("", anyEpsilon, func(l []entry) (Interval, error) {

@@ -181,7 +181,7 @@ func fixedSizeInteger(q, s float64, a int, diff []float64) float64 {
 	r := func(j float64) float64 { return j / (2 * s * s) }
 	lnQ := math.Log(q)
 	choose := math.Log(float64(a)) + math.Log(float64(a-1)/2)
-	second := math.Min(math.Log(4)+r(2)+math.Log1p(-math.Exp(-r(2))), math.Ln2+r(2))
+	second := math.Min(math.Log(4)+r(2)+math.Log(-math.Expm1(-r(2))), math.Ln2+r(2))
 	terms := append(make([]float64, 0, a), 2*lnQ+choose+second)
 	for j := 3; j <= a; j++ {
 		choose += math.Log(float64(a-j+1) / float64(j))

@@ -1,9 +1,8 @@
 package account
 
 import (
+	"fmt"
 	"math"
-
-	"gonum.org/v1/gonum/mathext"
 
 	"sotto/config"
 	"sotto/privacy/account/loss"
@@ -48,7 +47,8 @@ var truncatedKind = kind{
 	normalise: sampled(func(b *body) error {
 		return first(bad(b.rate > 0 && b.rate < 1, "rate", b.rate, "above 0 and below 1"),
 			bad(b.population >= 1, "population", b.population, "an integer >= 1"),
-			bad(b.maxBatch >= 1 && b.maxBatch <= b.population, "max_batch", b.maxBatch, "1 to population"))
+			bad(b.maxBatch >= 1 && b.maxBatch <= min(b.population, largestBatch), "max_batch", b.maxBatch,
+				fmt.Sprintf("1 to population, at most %d", largestBatch)))
 	}),
 	pair: truncatedFor,
 }
@@ -241,6 +241,9 @@ func truncatedFor(b *body, r relation) (pair, error) {
 	return p, nil
 }
 
+// largestBatch is the largest max_batch: a tail of so many is a sum of as many logarithms.
+const largestBatch = 10_000_000
+
 // binomialTail is P[Bin(n,q) >= k].
 func binomialTail(n, k int, q float64) float64 {
 	if k <= 0 {
@@ -249,7 +252,31 @@ func binomialTail(n, k int, q float64) float64 {
 	if k > n {
 		return 0
 	}
-	return mathext.RegIncBeta(float64(k), float64(n-k+1), q)
+	switch {
+	case q == 0:
+		return 0
+	case q == 1:
+		return 1
+	case float64(k) > float64(n)*q:
+		return binomialRun(n, k, q)
+	}
+	return math.Max(0, 1-binomialRun(n, n-k+1, 1-q)) // P[Bin(n,1-q) > n-k]
+}
+
+// binomialRun is P[Bin(n,q) >= k] for k above the mean: the first probability by
+// logarithms of few numbers, however large n is, and the others by their ratios.
+func binomialRun(n, k int, q float64) float64 {
+	few := min(k, n-k)
+	ln := float64(k)*math.Log(q) + float64(n-k)*math.Log1p(-q)
+	for i := range few {
+		ln += math.Log(float64(n-i) / float64(i+1))
+	}
+	sum, term := 1.0, 1.0
+	for j := k; j < n && term > 1e-18*sum; j++ {
+		term *= float64(n-j) / float64(j+1) * q / (1 - q)
+		sum += term
+	}
+	return math.Min(1, math.Exp(ln)*sum)
 }
 
 // poissonPair is add-remove sampling of a mechanism; see [loss.Sampled].

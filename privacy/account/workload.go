@@ -84,22 +84,35 @@ func (w *workload) trivial(delta float64, ways []bool) (Interval, bool) {
 	case !w.exact():
 		return Interval{}, false
 	}
-	var e float64
+	var i Interval
 	for _, m := range ways {
-		e = math.Max(e, solveProfile(func(eps float64) float64 {
-			return profileOf(w.pairs[0], m, eps)
-		}, delta))
+		of := func(by float64) float64 {
+			return solveProfile(func(eps float64) float64 {
+				d, e := profileWithin(w.pairs[0], m, eps)
+				return d + by*e
+			}, delta)
+		}
+		e := of(0)
+		i.Upper = math.Max(i.Upper, math.Max(e*(1+1e-9), of(1)))
+		i.Lower = math.Max(i.Lower, math.Min(e*(1-1e-9), of(-1)))
 	}
-	i := Interval{math.Min(loss.Steep, e*(1-1e-9)), math.Min(w.pure, e*(1+1e-9))}
+	i.Upper = math.Min(w.pure, i.Upper)
+	i.Lower = math.Min(loss.Steep, math.Min(i.Lower, i.Upper))
 	if !w.tight() {
 		i.Lower = 0
 	}
 	return i, true
 }
 
-// profileOf is delta at eps of one pair or of its mirror image; where Q-probabilities
-// have no digits, the bound without them.
+// profileOf is delta at eps of one pair or of its mirror image.
 func profileOf(p pair, mirrored bool, eps float64) float64 {
+	d, _ := profileWithin(p, mirrored, eps)
+	return d
+}
+
+// profileWithin is profileOf and the error of that difference: tails have relative errors below 2^-49, mixtures of them below 2^-47. Where
+// Q-probabilities have too few digits delta is the bound without them, and may be 0.
+func profileWithin(p pair, mirrored bool, eps float64) (delta, err float64) {
 	at := p.Scan()
 	var up, other float64
 	if mirrored {
@@ -109,10 +122,14 @@ func profileOf(p pair, mirrored bool, eps float64) float64 {
 		v := at(eps)
 		up, other = v.PUp, v.QUp
 	}
-	if eps > loss.Steep || other == 0 {
-		return up
+	switch {
+	case other == 0:
+		return up, 0x1p-47 * up
+	case eps > loss.Steep || other < loss.FewDigits:
+		return up, up
 	}
-	return math.Max(0, up-math.Exp(eps)*other)
+	q := math.Exp(eps) * other
+	return math.Max(0, up-q), 0x1p-47 * (up + q)
 }
 
 // solveProfile is the least eps >= 0 with f(eps) <= delta, +Inf if there is none below
@@ -154,12 +171,16 @@ func (w *workload) delta(eps float64) (Interval, error) {
 		d := GaussianDelta(w.mu, eps)
 		return Interval{d * (1 - 1e-12), math.Min(1, d*(1+1e-12))}, nil
 	case w.exact():
-		d := math.Max(profileOf(w.pairs[0], false, eps), profileOf(w.pairs[0], true, eps))
-		lower := d * (1 - 1e-9)
-		if !w.tight() || eps > loss.Steep {
-			lower = 0
+		var i Interval
+		for _, m := range bothWays {
+			d, e := profileWithin(w.pairs[0], m, eps)
+			i.Upper = math.Max(i.Upper, d+math.Max(1e-9*d, e))
+			i.Lower = math.Max(i.Lower, d-math.Max(1e-9*d, e))
 		}
-		return Interval{lower, math.Min(1, d*(1+1e-9))}, nil
+		if !w.tight() || eps > loss.Steep {
+			i.Lower = 0
+		}
+		return Interval{i.Lower, math.Min(1, i.Upper)}, nil
 	}
 	pairs, counts := w.all()
 	h := math.Min(fineMesh, w.firstMesh(pairs, counts, 1e-9))
@@ -203,7 +224,7 @@ func (w *workload) deltaOn(h float64, pairs []pair, counts []int, eps float64) (
 		eta := 1e-3 * up
 		i.Upper = math.Max(i.Upper, up)
 		if w.tight() {
-			i.Lower = math.Max(i.Lower, c.LowerDelta(eps, eta))
+			i.Lower = math.Max(i.Lower, c.LowerDelta(eps, eta)-tauFor(scale))
 		}
 	}
 	return i, nil

@@ -44,7 +44,29 @@ func UpperLimit(k, n int, level float64) float64 {
 	case k == 0:
 		return -math.Expm1(math.Log(level) / float64(n))
 	}
+	if level < exactLevel {
+		return limitOf(k, n, level)
+	}
 	return distuv.Beta{Alpha: float64(k) + 1, Beta: float64(n - k)}.Quantile(1 - level)
+}
+
+// exactLevel is where 1 - level begins to lose digits that matter.
+const exactLevel = 1e-7
+
+// limitOf is UpperLimit by bisection on the binomial sum, for small levels.
+func limitOf(k, n int, level float64) float64 {
+	lo, hi := float64(k)/float64(n), 1.
+	for {
+		p := lo + (hi-lo)/2
+		if p <= lo || p >= hi {
+			return hi
+		}
+		if binomialTail(n-k, n, 1-p) > level { // P[Bin(n,p) <= k]
+			lo = p
+		} else {
+			hi = p
+		}
+	}
 }
 
 // tally is what guesses at one threshold came to.

@@ -23,6 +23,15 @@ func TestUpperLimit(t *testing.T) {
 			t.Errorf("k %d, n %d: P[Bin <= k] is %g at the limit %g, want %g", c.k, c.n, below, p, c.level)
 		}
 	}
+	// tiny levels keep their digits: P[Bin(n, p) <= 1] is (1-p)^(n-1) (1 + (n-1) p)
+	for _, level := range []float64{6e-14, 1e-20} {
+		const n = 4796
+		p := UpperLimit(1, n, level)
+		below := math.Exp((n-1)*math.Log1p(-p)) * (1 + (n-1)*p)
+		if math.Abs(below/level-1) > 1e-6 {
+			t.Errorf("level %g: P[Bin <= 1] is %g at the limit %g", level, below, p)
+		}
+	}
 	if UpperLimit(5, 5, .05) != 1 {
 		t.Error("all of n: the limit is not 1")
 	}

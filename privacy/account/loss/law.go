@@ -211,10 +211,14 @@ func Edge(done func(float64) bool) float64 {
 	return hi
 }
 
+// FewDigits is where probabilities begin to have fewer digits, as numbers near the
+// smallest do.
+const FewDigits = 1e-300
+
 // UpperShare is the part of a cell's probability p that goes to its upper end, for lower
 // end l and up = 1-e^-h; all of it where q has no digits.
 func UpperShare(p, q, l, up float64) float64 {
-	if q <= 0 || l > Steep {
+	if q < FewDigits || l > Steep {
 		return p
 	}
 	return min(p, max(0, (p-math.Exp(l)*q)/up))

@@ -4,22 +4,40 @@ import "math"
 
 // Delta reads off the upper profile at eps, its round-off included.
 func (c *Sum) Delta(eps float64) float64 {
-	d := c.Inf + c.tau
+	d, above := c.profile(eps)
+	d += c.tau
+	return math.Min(1, d*(1+c.round)+c.cancelled(d, above)+c.allowance(eps)+c.missing())
+}
+
+// profile is the profile on the grid without any error, and the mass of larger losses.
+func (c *Sum) profile(eps float64) (d, above float64) {
+	d = c.Inf
 	for i := len(c.y) - 1; i >= 0; i-- {
 		l := c.h * float64(c.start+i)
 		if l <= eps {
 			break
 		}
-		d += c.y[i] * math.Exp(c.k-c.Lam*l) * -math.Expm1(eps-l)
+		p := c.y[i] * math.Exp(c.k-c.Lam*l)
+		above += p
+		d += p * -math.Expm1(eps-l)
 	}
-	return math.Min(1, d*(1+c.round)+c.allowance(eps)+c.missing())
+	return d, above
+}
+
+// cancelled is what the round-off of a profile is more than round of it, where it is the
+// small difference of a mass above and what that has in the other world: cells of tiny
+// losses are differences, too, and each event moves the sum by up to 2^-49 nats.
+func (c *Sum) cancelled(d, above float64) float64 {
+	return c.round * math.Max(0, above*0x1p-8-d)
 }
 
 // LowerDelta is a delta that the sum has at least at eps: the profile where rounding has
 // moved it with probability 1-eta, less every error.
 func (c *Sum) LowerDelta(eps, eta float64) float64 {
 	at := eps + c.Slack(eta)
-	return (c.Delta(at)-c.tau)*(1-2*c.round) - (2*c.Err+c.wrap)*math.Exp(c.k-c.Lam*at) - eta
+	d, above := c.profile(at)
+	return (c.Delta(at)-c.tau)*(1-2*c.round) - 2*c.cancelled(d, above) -
+		(2*c.Err+c.wrap)*math.Exp(c.k-c.Lam*at) - eta
 }
 
 // allowance is the transform's round-off at eps.
@@ -44,8 +62,9 @@ func (c *Sum) UpperEpsilon(target float64) (eps float64, ok bool) {
 	if !c.Finite() {
 		return math.Inf(1), false
 	}
-	eps, ok = c.crossing(target, func(plain, weight float64) float64 {
-		return (plain+c.tau)*(1+c.round) + c.Err*weight + c.missing()
+	eps, ok = c.crossing(target, func(plain, above, weight float64) float64 {
+		d := plain + c.tau
+		return d*(1+c.round) + c.cancelled(d, above) + c.Err*weight + c.missing()
 	})
 	if math.IsNaN(eps) || c.beyondP > 0 && eps >= c.h*float64(c.start+len(c.y)-1) {
 		return math.Inf(1), false // the outcome above the window is too probable
@@ -67,8 +86,8 @@ func (c *Sum) LowerEpsilon(target float64) float64 {
 	if !c.Finite() {
 		return 0
 	}
-	eps, _ := c.crossing(target, func(plain, weight float64) float64 {
-		return plain*(1-c.round) - (c.Err+c.wrap)*weight - c.below
+	eps, _ := c.crossing(target, func(plain, above, weight float64) float64 {
+		return plain*(1-c.round) - c.cancelled(plain, above) - (c.Err+c.wrap)*weight - c.below
 	})
 	if math.IsNaN(eps) {
 		return 0
@@ -79,9 +98,9 @@ func (c *Sum) LowerEpsilon(target float64) float64 {
 // crossing walks down the grid to where adjust(profile, untilting weight) first exceeds
 // target, and solves inside that cell. Where the profile is no number on the way eps is
 // none.
-func (c *Sum) crossing(target float64, adjust func(plain, weight float64) float64) (eps float64,
-	ok bool) {
-	if adjust(c.Inf, 0) > target {
+func (c *Sum) crossing(target float64, adjust func(plain, above, weight float64) float64) (
+	eps float64, ok bool) {
+	if adjust(c.Inf, 0, 0) > target {
 		return math.Inf(1), c.tau <= target/100
 	}
 	var s1, s2 float64 // sums over the cells above l of u and of u e^(l - their loss)
@@ -95,7 +114,7 @@ func (c *Sum) crossing(target float64, adjust func(plain, weight float64) float6
 		if weight *= grow; i%64 == 0 || i == len(c.y)-1 {
 			weight = math.Exp(c.k - c.Lam*l)
 		}
-		v := adjust(c.Inf+s1-s2, weight)
+		v := adjust(c.Inf+s1-s2, s1, weight)
 		if math.IsNaN(v) {
 			return v, false
 		}
@@ -123,7 +142,7 @@ func (c *Sum) crossing(target float64, adjust func(plain, weight float64) float6
 		return 0, false
 	}
 	l := c.h * float64(c.start)
-	return math.Max(0, l+math.Log((s1-(target-(adjust(c.Inf, weight)-c.Inf)-c.Inf))/s2)), true
+	return math.Max(0, l+math.Log((s1-(target-(adjust(c.Inf, 0, weight)-c.Inf)-c.Inf))/s2)), true
 }
 
 // Reader returns Delta with suffix sums, for an untilted composition. Below the window
@@ -146,6 +165,7 @@ func (c *Sum) Reader() func(eps float64) float64 {
 			return 1
 		}
 		below := c.h * float64(c.start+i-1)
-		return math.Min(1, base+math.Max(0, s1[i]-math.Exp(eps-below)*s2[i])*(1+c.round))
+		d := math.Max(0, s1[i]-math.Exp(eps-below)*s2[i])
+		return math.Min(1, base+d*(1+c.round)+c.cancelled(d, s1[i]))
 	}
 }

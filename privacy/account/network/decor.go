@@ -122,17 +122,32 @@ func (d Decor) invert(part []int, out []float64) {
 	}
 	var chol mat.Cholesky
 	var inverse mat.SymDense
-	// Pair so large that Own drowns: what holds without any pair noise
-	if !chol.Factorize(m) || chol.InverseTo(&inverse) != nil {
+	whole := 0. // what is to be added to the inverse: a share of the vector of ones
+	right := chol.Factorize(m)
+	if !right || chol.Cond() > sharpest { // the sum of all has Own alone: it is taken out
+		n, p := float64(len(part)), d.Pair*d.Pair
+		for k := range part {
+			for j := range k + 1 {
+				m.SetSym(k, j, m.At(k, j)+p)
+			}
+		}
+		right = chol.Factorize(m) && chol.Cond() < sharpest
+		whole = (1/(d.Own*d.Own) - 1/(d.Own*d.Own+n*p)) / n
+	}
+	// no digits left: what holds without any pair noise
+	if !right || chol.InverseTo(&inverse) != nil || math.IsInf(whole, 1) {
 		for _, i := range part {
 			out[i] = d.Own
 		}
 		return
 	}
 	for k, i := range part {
-		out[i] = math.Max(d.Own, 1/math.Sqrt(inverse.At(k, k))) // pair noise never harms
+		out[i] = math.Max(d.Own, 1/math.Sqrt(inverse.At(k, k)+whole)) // pair noise never harms
 	}
 }
+
+// sharpest is the condition up to which an inverse has the digits that are stated.
+const sharpest = 1e6
 
 // AgainstAnyOne returns each agent's least multiplier over all choices of one other agent
 // that is curious.

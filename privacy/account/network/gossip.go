@@ -3,6 +3,7 @@ package network
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"sotto/config"
 )
@@ -51,7 +52,7 @@ const (
 	// DecidedExact: leaks are those of fractions.
 	DecidedExact = "exact arithmetic: orthogonalisation found another rank"
 	// DecidedWorst: every agent of which anything arrives leaks fully.
-	DecidedWorst = "worst case: orthogonalisation missed a direction"
+	DecidedWorst = "worst case: orthogonalisation missed a direction, or may have"
 	// DecidedInexact: every direction above the cut counts.
 	DecidedInexact = "orthogonalisation with cut 1e-12: weights are not fractions"
 )
@@ -150,13 +151,16 @@ func (g *Gossip) View(a Adversary) (*View, error) {
 // where it has dropped any, or taken one that is close to the others, and weights are
 // fractions, the rank is computed modulo two primes as well. If that is larger the leaks
 // come from exact arithmetic (up to 128 agents) or are 1 for every agent of which
-// anything arrives; if it is smaller, leaks are overstated, and exact up to 32 agents.
+// anything arrives; if it is smaller, leaks are overstated, and exact up to 32 agents. Where
+// weights are no fractions and noises differ by more than a thousand they are 1 as soon as a
+// row was dropped.
 func (g *Gossip) Views(adversaries []Adversary) ([]*View, error) {
 	if err := g.validate(); err != nil {
 		return nil, err
 	}
 	views := make([]*View, len(adversaries))
 	var doubtful []int
+	spread := g.spread()
 	for i, a := range adversaries {
 		if err := a.validate(g.Agents); err != nil {
 			return nil, err
@@ -168,11 +172,16 @@ func (g *Gossip) Views(adversaries []Adversary) ([]*View, error) {
 			g.running(a, b)
 		}
 		views[i] = b.view(a)
+		if views[i].margin > 0 {
+			views[i].margin = math.Max(views[i].margin, 1e-12*spread)
+		}
 		left := b.dropped > 0 && !b.full() // out, and may be missing
 		switch {
 		case g.exact() && (left || b.least < suspicious):
 			views[i].Decided = DecidedModular
 			doubtful = append(doubtful, i)
+		case left && spread > widestSpread:
+			g.worst(views[i])
 		case left:
 			views[i].Decided = DecidedInexact
 		default:
@@ -205,6 +214,18 @@ func (g *Gossip) check(views []*View, doubtful []int) {
 	}
 }
 
+// widestSpread is the ratio of two agents' noise up to which a row that was dropped is one
+// of the others' space: that of an agent with little noise is short among theirs.
+const widestSpread = 1e3
+
+// spread is the ratio of the most to the least noise.
+func (g *Gossip) spread() float64 {
+	if g.Noise == nil {
+		return 1
+	}
+	return slices.Max(g.Noise) / slices.Min(g.Noise)
+}
+
 // replace computes the view anew in exact arithmetic, or in the worst case.
 func (g *Gossip) replace(v *View) {
 	if g.Agents <= largestExact {
@@ -212,6 +233,11 @@ func (g *Gossip) replace(v *View) {
 		v.Leak, v.Rank, v.Decided, v.margin = e.leaks(), e.rank, DecidedExact, 0
 		return
 	}
+	g.worst(v)
+}
+
+// worst is the view where every agent of which anything arrives leaks fully.
+func (g *Gossip) worst(v *View) {
 	v.Decided, v.margin = DecidedWorst, 0
 	for u, seen := range g.touched(v.Adversary) {
 		if seen {
