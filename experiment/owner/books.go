@@ -64,7 +64,7 @@ func (p *process) openLedger(store *checkpoint.Store, fsys ledger.OS) error {
 			have.Epsilon, "delta", have.Delta)
 	}
 	if p.Volatile {
-		if err := p.ledger.Override(
+		if err := p.noteOnce(
 			"state or ledger may be on a file system that loses what was synced"); err != nil {
 			return err
 		}

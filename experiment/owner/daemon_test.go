@@ -151,6 +151,9 @@ func TestDaemons(t *testing.T) {
 		if r.Charges != 6 {
 			t.Errorf("started again: %+v", r)
 		}
+		if rep, err := ledger.Verify(out.Ledger, ledger.Options{}); err != nil || len(rep.Overrides) != 1 {
+			t.Errorf("ledger of %s: overrides %q, want it once; %v", r.Name, rep.Overrides, err)
+		}
 		if kept := r.Alone != nil && *r.Alone == first && r.Scores.Alone != nil &&
 			r.Scores.LessAlone != nil; kept != (r.Name == "m0") {
 			t.Errorf("started again without Baseline: %+v", r)
