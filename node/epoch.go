@@ -67,24 +67,24 @@ func (h *change) intend(a *Amendment) error {
 		return nil
 	}
 	if n.cfg.Missing == Wait && n.check.Round > a.Round && !a.Removed {
-		return n.passed(a)
+		return a.Passed(n.check.Round)
 	}
 	n.next, n.until = a, max(a.Round, n.check.Round)
 	if n.until == n.check.Round && n.check.Round > 0 && n.check.Sent == n.check.Round &&
 		n.claim.Sent == n.check.Sent { // it has sent messages of that round
 		n.until++
 		if n.cfg.Missing == Wait {
-			return n.passed(a)
+			return a.Passed(n.check.Round)
 		}
 	}
 	n.forgo(a)
 	return nil
 }
 
-func (h *change) passed(a *Amendment) error {
-	n := h.n
+// Passed is the error of an amendment that is too late for a node at a round.
+func (a *Amendment) Passed(round uint64) error {
 	return fmt.Errorf("%w: round %d, this node is at round %d; allowed: an amendment that begins at a later "+
-		"one, ahead by more rounds than there are members", ErrPassed, a.Round, n.check.Round)
+		"one, ahead by more rounds than there are members", ErrPassed, a.Round, round)
 }
 
 // Amend takes on an amendment of the operator's, and stores it. ErrPassed: it came too
@@ -107,7 +107,7 @@ func (h *change) accept(a *Amendment, ahead uint64) error {
 		return config.Bad("epoch", fmt.Sprintf("another amendment, %x", a.Run[:4]),
 			fmt.Sprintf("%x, which members have taken on", n.next.Run[:4]))
 	case a.Round < n.check.Round+ahead && n.cfg.Missing == Wait && !a.Removed:
-		return n.passed(a)
+		return a.Passed(n.check.Round)
 	}
 	if n.cfg.KeepAmendment != nil {
 		if err := n.cfg.KeepAmendment(a); err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -22,6 +23,7 @@ import (
 
 	"sotto/experiment/owner"
 	"sotto/experiment/rundir"
+	"sotto/node/roster"
 	"sotto/privacy/ledger"
 )
 
@@ -248,6 +250,7 @@ func (f *nodeFlags) preflight(w io.Writer, m *owner.Membership) error {
 	if e := m.Roster.Epoch; e != nil {
 		row("epoch", "%d, from round %d on", e.Number, e.Round)
 	}
+	amendmentRow(row, m)
 	length, step := config.Count(x.Rounds, "round"), "round"
 	if x.Interval > 0 {
 		length, step = fmt.Sprintf("%d own wakes, one in %v on average", x.Rounds, x.Interval), "wake"
@@ -301,6 +304,18 @@ func (f *nodeFlags) preflight(w io.Writer, m *owner.Membership) error {
 			faults), exitFailed}
 	}
 	return nil
+}
+
+// amendmentRow says what a start makes of an amendment in the roster file.
+func amendmentRow(row func(what, format string, args ...any), m *owner.Membership) {
+	switch round, err := m.Proposed(); {
+	case errors.Is(err, roster.ErrUnsigned):
+		row("amendment", "to be signed, until then %s holds: %v", m.Holds(), err)
+	case err != nil:
+		row("warning", "the roster file is not followed, %s holds: %v", m.Holds(), err)
+	case round > 0:
+		row("amendment", "from round %d on: the node hands it to the others", round)
+	}
 }
 
 // fileRows say what the owner should know of its file.

@@ -2,18 +2,22 @@ package owner_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/ed25519"
 	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"sotto/experiment/owner"
 	"sotto/node"
 	"sotto/node/keyfile"
 	"sotto/node/roster"
+	"sotto/node/wire"
 )
 
 // A policy that was read again before an amendment came, as operations.md says, is the
@@ -58,6 +62,155 @@ func TestAmendmentByThePolicyReadLast(t *testing.T) {
 		told := strings.Contains(log.String(), "does not allow the next roster")
 		if told != (now != allows) {
 			t.Errorf("the policy lists the new member: %t; log: %s", now == allows, &log)
+		}
+	}
+}
+
+// signedAmendment makes an amendment of a roster that the given members sign.
+func signedAmendment(t *testing.T, from owner.Files, round uint64, c owner.Changes,
+	who ...owner.Files) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "next.toml")
+	r, err := owner.AmendRoster(from, round, c, path)
+	for _, f := range who {
+		key, e := keyfile.ReadWith(f.Key, nil)
+		if e == nil {
+			_, e = r.Sign(key)
+		}
+		err = errors.Join(err, e)
+	}
+	if err = errors.Join(err, r.Write(path)); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// takePart has members take part until each ends, over changes of members, and returns
+// how. Each stays who it is in every roster.
+func takePart(t *testing.T, members []owner.Files, log *slog.Logger) []error {
+	t.Helper()
+	nets := map[int]*wire.Memory{}
+	var mu sync.Mutex
+	open := func(m *owner.Membership) node.Transport {
+		mu.Lock()
+		defer mu.Unlock()
+		epoch := m.Roster.Number()
+		if nets[epoch] == nil {
+			nets[epoch] = wire.NewMemory(m.Roster.Size, node.MaxPayload(m.Node.Dim))
+		}
+		return nets[epoch].Open(m.Self)
+	}
+	ends := make([]error, len(members))
+	var all sync.WaitGroup
+	for i, f := range members {
+		all.Go(func() {
+			for err := node.ErrChange; errors.Is(err, node.ErrChange); f.Epoch++ {
+				base := chosen()
+				base.Linger, base.Log = time.Second, log
+				m, joined := owner.Join(f, base)
+				if err = joined; err == nil {
+					d := owner.Daemon{Membership: m, State: f.State,
+						Overrides: owner.Overrides{Volatile: true},
+						Dial: func(ed25519.PrivateKey, int) (node.Transport, error) {
+							return open(m), nil
+						}}
+					_, err = d.Run(context.Background())
+				}
+				ends[i] = err
+			}
+		})
+	}
+	all.Wait()
+	return ends
+}
+
+// stateful are members of a run of six rounds with a state directory each, in which the
+// first roster stands.
+func stateful(t *testing.T) []owner.Files {
+	t.Helper()
+	three := teamOf(t, strings.Replace(ownerRun, `"ring"`, `"complete"`, 1))
+	members := three[:]
+	text, err := os.ReadFile(members[0].Roster)
+	for i := range members {
+		members[i].State = t.TempDir()
+		members[i].RunFile = filepath.Join(filepath.Dir(members[i].Roster), "run.toml")
+		err = errors.Join(err, os.WriteFile(filepath.Join(members[i].State, "roster-0.toml"), text, 0o600))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return members
+}
+
+// What SIGHUP logs about an amendment in the roster file ended the node at its next
+// start, with exit code 3 for ever, and everybody waited for it. The former roster goes
+// on, and a plan says why.
+func TestAnAmendmentThatCannotHoldAtAStart(t *testing.T) {
+	members := stateful(t)
+	move := owner.Changes{Move: []string{"m1,host:9"}}
+	next := signedAmendment(t, members[0], 4, move, members...)
+	text, err := os.ReadFile(next)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := members[0]
+	after.Roster = next
+	for name, tc := range map[string]struct {
+		file   string
+		stored bool
+		told   string // in the log and in a plan
+	}{
+		"too near":        {signedAmendment(t, members[0], 3, move, members...), false, "is past: round 3"},
+		"unsigned":        {signedAmendment(t, members[0], 4, move), false, "not signed by every"},
+		"of another":      {signedAmendment(t, after, 5, move, members...), false, "epoch.previous"},
+		"of the next":     {signedAmendment(t, after, 5, move, members...), true, "looked at again when"},
+		"beside the next": {signedAmendment(t, members[0], 5, move, members...), true, "another amendment"},
+	} {
+		f := members[0]
+		f.Roster, f.State = tc.file, t.TempDir()
+		first, err := os.ReadFile(members[0].Roster)
+		err = errors.Join(err, os.WriteFile(filepath.Join(f.State, "roster-0.toml"), first, 0o600))
+		if tc.stored {
+			err = errors.Join(err, os.WriteFile(filepath.Join(f.State, "roster-1.toml"), text, 0o600))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		var log bytes.Buffer
+		base := chosen()
+		base.Log = slog.New(slog.NewTextHandler(&log, nil))
+		m, err := owner.Join(f, base)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if round, err := m.Proposed(); err == nil || round > 0 || !strings.Contains(err.Error(), tc.told) {
+			t.Errorf("%s: a plan says round %d, %v", name, round, err)
+		}
+		d := owner.Daemon{Membership: m, State: f.State, Overrides: owner.Overrides{Volatile: true},
+			Dial: func(ed25519.PrivateKey, int) (node.Transport, error) {
+				return wire.NewMemory(3, node.MaxPayload(m.Node.Dim)).Open(m.Self), nil
+			}}
+		ctx, stop := context.WithCancel(context.Background())
+		stop()
+		if _, err := d.Run(ctx); err != nil || !strings.Contains(log.String(), tc.told) ||
+			!strings.Contains(log.String(), "the former roster holds") {
+			t.Errorf("%s: %v; the log: %s", name, err, &log)
+		}
+	}
+}
+
+// An amendment that is too near when the epoch begins which it follows is left.
+func TestAMemberReturns(t *testing.T) {
+	members := stateful(t)
+	after := members[0]
+	after.Roster = signedAmendment(t, members[0], 4, owner.Changes{Remove: []string{"m2"}}, members[:2]...)
+	run := append([]owner.Files{}, members...)
+	run[0].Roster = after.Roster
+	run[1].Roster = signedAmendment(t, after, 5, owner.Changes{Move: []string{"m0,host:9"}}, members[:2]...)
+	for i, err := range takePart(t, run, slog.New(slog.DiscardHandler)) {
+		if want := []error{nil, nil, node.ErrRemoved}[i]; !errors.Is(err, want) {
+			t.Errorf("m%d ends with %v, want %v", i, err, want)
 		}
 	}
 }

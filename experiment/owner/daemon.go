@@ -127,9 +127,7 @@ func (d *Daemon) Run(ctx context.Context) (out *Outcome, err error) {
 		return nil, err
 	}
 	if p.history.given != nil {
-		if err := p.amend(n); err != nil {
-			return nil, err
-		}
+		p.follow(n)
 	}
 	return p.attend(ctx, n)
 }

@@ -2,6 +2,7 @@ package owner
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/ed25519"
 	"encoding/hex"
 	"errors"
@@ -29,7 +30,8 @@ func rosterFile(number int) string { return fmt.Sprintf("roster-%d.toml", number
 type lineage struct {
 	rosters []*roster.Roster // each follows the one before, and all are signed
 	now     int              // which of them holds
-	given   *roster.Roster   // an amendment of the last one that is not stored; nil: none
+	given   *roster.Roster   // one of the run that is not stored, see proposal; nil: none
+	round   uint64           // at which the stored state is
 }
 
 // readLineage reads the rosters of a state directory; "" or an empty one has none.
@@ -61,7 +63,7 @@ func readLineage(state string) (l lineage, err error) {
 }
 
 // extend takes in the roster that the owner has given: one that is known, the first one,
-// or an amendment of the last one.
+// or another one of the run, which may be an amendment of the one that holds.
 func (l *lineage) extend(given *roster.Roster, file, state string) error {
 	digest := given.Digest()
 	for _, r := range l.rosters {
@@ -78,13 +80,6 @@ func (l *lineage) extend(given *roster.Roster, file, state string) error {
 		return &config.Error{File: file, Key: "digest", Found: fmt.Sprintf("%x", digest[:4]),
 			Allowed: fmt.Sprintf("%x or an amendment of it, which %s is of, or another --state",
 				first(last.Digest()), state)}
-	}
-	if err := given.Follows(last); err != nil {
-		var bad *config.Error
-		if errors.As(err, &bad) && bad.File == "" {
-			bad.File = file
-		}
-		return err
 	}
 	l.given = given
 	return nil
@@ -104,6 +99,7 @@ func (l *lineage) locate(state string) error {
 	case err != nil:
 		return err
 	}
+	l.round = s.Round
 	l.now = slices.IndexFunc(l.rosters, func(r *roster.Roster) bool { return r.Digest() == s.Run })
 	if l.now < 0 {
 		return fmt.Errorf("%w: %s follows roster %x; allowed: that roster, or an amendment that follows it",
@@ -189,7 +185,7 @@ func (m *Membership) readAmendment(file string, text []byte) (*node.Amendment, e
 }
 
 func (m *Membership) checkAmendment(file string, next *roster.Roster) (*node.Amendment, error) {
-	err := errors.Join(experiment.CheckChange(m.e.File), next.Follows(m.Roster), next.Verify())
+	err := cmp.Or(experiment.CheckChange(m.e.File), next.Follows(m.Roster), next.Verify())
 	if err == nil && next.Epoch.Round >= m.Terms.Rounds {
 		err = config.Bad("epoch.round", next.Epoch.Round, fmt.Sprintf("below %d, the rounds of the run",
 			m.Terms.Rounds))
@@ -277,25 +273,6 @@ func storeRoster(state string, number int, text []byte) error {
 		return nil
 	}
 	return atomicfile.WriteDurable(path, text, 0o600)
-}
-
-// amend hands the node the roster that the owner's file has by now, where it is an
-// amendment that nobody has sent yet.
-func (m *Membership) amend(n *node.Node) error {
-	given, err := roster.Read(m.from.Roster)
-	if err != nil {
-		return err
-	}
-	for _, known := range m.history.rosters {
-		if known.Digest() == given.Digest() {
-			return nil
-		}
-	}
-	a, err := m.checkAmendment(m.from.Roster, given)
-	if err != nil {
-		return err
-	}
-	return n.Amend(a)
 }
 
 // keys are an owner's: the one that the present roster has, the newest, and one that its

@@ -71,13 +71,13 @@ func Join(from Files, base node.Config) (*Membership, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !from.Unsigned {
+	if m.history, err = current(&from, given); err != nil {
+		return nil, err
+	}
+	if !from.Unsigned && m.history.given == nil { // else one holds that is signed
 		if err := given.Verify(); err != nil {
 			return nil, fmt.Errorf("%s: %w", from.Roster, err)
 		}
-	}
-	if m.history, err = current(&from, given); err != nil {
-		return nil, err
 	}
 	if m.Roster = m.history.roster(); m.Roster.Size != file.Topology.Agents {
 		if err := experiment.Resize(file, m.Roster.Size); err != nil {

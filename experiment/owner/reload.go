@@ -33,9 +33,7 @@ func (p *process) obey(ctx context.Context, n *node.Node, stop context.CancelCau
 			stop(err)
 			return
 		}
-		if err := p.amend(n); err != nil {
-			p.Node.Log.Error("the roster is not read again, the former one holds", "error", err)
-		}
+		p.follow(n)
 	}
 }
 
