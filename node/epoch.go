@@ -204,8 +204,8 @@ func (h *change) paused() bool {
 func (h *change) ends() error {
 	n := h.n
 	if n.next.Removed {
-		return fmt.Errorf("%w: it stands at round %d; roster %x has the other members", ErrRemoved,
-			n.check.Round, n.next.Run[:4])
+		return fmt.Errorf("%w: it stands at round %d; roster %x has the other members. Who is added again "+
+			"begins with another --state", ErrRemoved, n.check.Round, n.next.Run[:4])
 	}
 	return ErrChange
 }

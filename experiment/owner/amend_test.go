@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"sotto/config"
 	"sotto/experiment/owner"
 	"sotto/node"
 	"sotto/node/keyfile"
@@ -200,7 +201,8 @@ func TestAnAmendmentThatCannotHoldAtAStart(t *testing.T) {
 	}
 }
 
-// An amendment that is too near when the epoch begins which it follows is left.
+// An amendment that is too near when the epoch begins which it follows is left. Who has
+// left and is added again needs another state, and a plan says what the node says.
 func TestAMemberReturns(t *testing.T) {
 	members := stateful(t)
 	after := members[0]
@@ -212,5 +214,21 @@ func TestAMemberReturns(t *testing.T) {
 		if want := []error{nil, nil, node.ErrRemoved}[i]; !errors.Is(err, want) {
 			t.Errorf("m%d ends with %v, want %v", i, err, want)
 		}
+	}
+	key, err := keyfile.ReadWith(members[2].Key, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back := members[2]
+	back.Roster = signedAmendment(t, after, 5, owner.Changes{Add: []string{"m2," +
+		roster.PeerID(key.Public().(ed25519.PublicKey)) + ",host:3"}}, members...)
+	var bad *config.Error
+	if _, err := owner.Join(back, chosen()); !errors.As(err, &bad) || bad.Key != "--state" ||
+		!strings.Contains(bad.Found, "has left the run at round 4") {
+		t.Errorf("with the state that has left: %v", err)
+	}
+	back.State = t.TempDir()
+	if m, err := owner.Join(back, chosen()); err != nil || m.Roster.Number() != 2 {
+		t.Errorf("with another state: %v", err)
 	}
 }

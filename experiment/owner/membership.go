@@ -97,6 +97,9 @@ func Join(from Files, base node.Config) (*Membership, error) {
 	if err := m.identify(&from); err != nil {
 		return nil, err
 	}
+	if err := m.left(); err != nil {
+		return nil, err
+	}
 	if _, err := m.Policy.Entry(file.Data.Dataset, from.Population); err != nil &&
 		!errors.Is(err, privacy.ErrRefused) {
 		return nil, err // what is refused is refused beside other reasons, below

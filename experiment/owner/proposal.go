@@ -2,6 +2,7 @@ package owner
 
 import (
 	"fmt"
+	"slices"
 
 	"sotto/config"
 	"sotto/node"
@@ -74,4 +75,16 @@ func (m *Membership) Proposed() (round uint64, err error) {
 		return 0, a.Passed(m.history.round)
 	}
 	return a.Round, nil
+}
+
+// left refuses the state of who has left the run, where a later roster is given.
+func (m *Membership) left() error {
+	next, at := m.history.next(), m.history.round
+	if next == nil || m.history.given == nil || slices.Contains(next.Was(m.Roster), int(m.Self)) ||
+		at < next.Epoch.Round && !slices.Contains(next.Epoch.Gone, m.Name()) {
+		return nil
+	}
+	return &config.Error{Key: "--state",
+		Found:   fmt.Sprintf("%s, which has left the run at round %d", m.from.State, at),
+		Allowed: "another one, with which a member that returns begins, and the same ledger"}
 }
