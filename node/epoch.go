@@ -148,20 +148,21 @@ func (h *change) amend(f *Frame) error {
 	if n.cfg.OnAmendment == nil {
 		return fmt.Errorf("%w: an amendment, allowed: none in this run", RefusedFrame)
 	}
-	n.mu.Lock()
-	known := n.next != nil && string(n.next.Text) == string(f.Payload)
-	n.mu.Unlock()
-	if known {
-		return nil
-	}
 	a, err := n.cfg.OnAmendment(f.Payload)
 	if err == nil {
 		err = n.accept(a, 2)
 	}
-	if err != nil {
-		return fmt.Errorf("%w: an amendment: %w", RefusedFrame, err)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	fork := &n.known[f.Sender].fork
+	switch *fork = ""; {
+	case err == nil:
+		return nil
+	case a != nil && n.next != nil && n.next.Run != a.Run:
+		*fork = fmt.Sprintf("%x", a.Run[:4])
+		return fmt.Errorf("%w: %w", RefusedChange, err)
 	}
-	return nil
+	return fmt.Errorf("%w: an amendment: %w", RefusedFrame, err)
 }
 
 // other says what a frame of another roster is: of one that this node comes to, or has
@@ -274,12 +275,7 @@ func (h *change) outrun() bool {
 	case n.check.Round >= n.until:
 		return false
 	}
-	for _, l := range n.order {
-		if l.onward {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(n.order, func(l *link) bool { return l.onward })
 }
 
 // carry takes over a checkpoint of the roster before.

@@ -1,12 +1,16 @@
 package node_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -376,4 +380,56 @@ func TestAmendmentsThatCannotHold(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// Two amendments for one change of members are named at either side, in words of their
+// own: each refused the other's as a malformed frame, and nobody was told.
+func TestTwoAmendments(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		none := make([]bool, 2)
+		read := func(text []byte) (*node.Amendment, error) {
+			return &node.Amendment{Run: [32]byte{text[0]}, Round: 900, Leave: none, Gone: none,
+				Text: text}, nil
+		}
+		var logs [2]bytes.Buffer
+		w := nodetest.NewWorld(t, nodetest.Options{Factory: factory(t, "dsgd"), Agents: 2, Graph: "complete",
+			Rounds: 1000, Change: func(i int, c *node.Config) {
+				c.Restart, c.OnAmendment = never, read
+				c.Log = slog.New(slog.NewTextHandler(&logs[i], nil))
+			}})
+		net := openMemory(t, 2)
+		ctx, stop := context.WithCancel(context.Background())
+		var nodes [2]*node.Node
+		var all sync.WaitGroup
+		for i := range nodes {
+			tr := net.Open(t, agent.ID(i))
+			defer tr.Close()
+			n, store, err := w.Node(t, i, tr, ledgertest.NewCrashFS(), ledger.NewMemory(nil))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer store.Close()
+			a, _ := read([]byte{byte(7 + i)})
+			if err := n.Amend(a); err != nil {
+				t.Fatal(err)
+			}
+			nodes[i] = n
+			all.Go(func() { n.Run(ctx) })
+		}
+		synctest.Wait()
+		for i, n := range nodes {
+			if got, want := n.Status().Peers[0].Fork, fmt.Sprintf("%02x000000", 8-i); got != want {
+				t.Errorf("node %d: its neighbor follows %q, want %s", i, got, want)
+			}
+		}
+		stop()
+		all.Wait()
+		for i := range logs {
+			if log := logs[i].String(); !strings.Contains(log, "refused by the peer: another amendment") ||
+				strings.Contains(log, "malformed") {
+				t.Errorf("the log of node %d: %s", i, log)
+			}
+		}
+	})
 }

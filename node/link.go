@@ -349,6 +349,9 @@ func (l *link) send(ctx context.Context, n *Node, p queued, hellos int) bool {
 // turned notes why a frame of a kind was refused, and reports whether it is given up.
 // twin is another process's mark that the neighbor has shown, if any. Node.mu is held.
 func (l *link) turned(n *Node, refused Refusal, kind FrameKind, twin *mark.Signed) bool {
+	if a := &n.known[l.id]; refused == RefusedChange && a.fork == "" {
+		a.fork = "another"
+	}
 	if kind == Change { // it must not keep others from being sent
 		l.drop(Change)
 		return true

@@ -83,11 +83,12 @@ type PeerStatus struct {
 	Doubts
 }
 
-// Doubts are what a member's own marks say against it.
+// Doubts are what a member's own marks and frames say against it.
 type Doubts struct {
 	RolledBack   uint64 `json:"rolled_back,omitempty"`   // times that it was, or said to be
 	TwoProcesses bool   `json:"two_processes,omitempty"` // take part with its key
 	TwoContents  bool   `json:"two_contents,omitempty"`  // of one round, for different members
+	Fork         string `json:"other_roster,omitempty"`  // it is to follow, or "another"
 }
 
 // Status is what a node tells its owner. All of it is public, and no duration in it is

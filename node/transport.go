@@ -64,12 +64,14 @@ const (
 	RefusedEpoch
 	// RefusedTwin: since the sender's hello another process with its key has gone on.
 	RefusedTwin
+	// RefusedChange: the peer has taken on another amendment than the one sent.
+	RefusedChange
 )
 
 var refusals = [...]string{"taken", "malformed frame", "another version of the frame format",
 	"another roster", "not a neighbor", "a round ahead of the peer's", "busy with another meeting",
 	"behind what it has seen of this member", "other terms of waiting", "one round with two contents",
-	"gone on to the next roster", "another process with this member's key goes on"}
+	"gone on to the next roster", "another process with this member's key goes on", "another amendment"}
 
 func (r Refusal) Error() string {
 	if int(r) < len(refusals) {

@@ -22,11 +22,12 @@ type acquaintance struct {
 	backs   uint64 // how often it was rolled back
 	twice   bool   // two processes take part with its key
 	lied    bool   // one round had two contents
+	fork    string // see Doubts.Fork
 	clock   clock.Skew
 	mark.History
 }
 
-func (a *acquaintance) doubts() Doubts { return Doubts{a.backs, a.twice, a.lied} }
+func (a *acquaintance) doubts() Doubts { return Doubts{a.backs, a.twice, a.lied, a.fork} }
 
 // witness is what a node knows of the members by their marks. Node.mu guards it, but for
 // broadcasts.

@@ -101,6 +101,9 @@ func sayStatus(w io.Writer, l *owner.Liveness) error {
 	if why := l.Why(); why != "" && s.Failure == "" {
 		row("NOT READY", "%s", why)
 	}
+	if fork := owner.Forked(s); fork != "" {
+		row("FORK", "%s", fork)
+	}
 	if p := s.Privacy; p != nil {
 		row("privacy", "epsilon %s of %g at delta %g, %d ledger records", rundir.FormatFine(p.Epsilon),
 			p.Lifetime,

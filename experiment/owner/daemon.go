@@ -148,6 +148,11 @@ func (p *process) attend(ctx context.Context, n *node.Node) (*Outcome, error) {
 		err = why
 		p.Node.Log.Error("stopped", "error", err)
 	}
+	s := n.Status()
+	if fork := splitBy(err, &s); fork != nil {
+		err = fork
+		p.Node.Log.Error("stopped", "error", err)
+	}
 	done(err)
 	out := &Outcome{Status: n.Status(), Ledger: p.ledger.Dir()}
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {

@@ -30,3 +30,6 @@ var Whole = whole
 
 // KeepAmendment takes an amendment in, as a daemon does.
 var KeepAmendment = (*Membership).keepAmendment
+
+// SplitBy is the error of a node that waits for neighbors with another roster.
+var SplitBy = splitBy

@@ -187,6 +187,9 @@ func (t *teller) member(p *node.PeerStatus, s *node.Status, now time.Time) event
 		m.Words, m.Next = "has said two different things in one round", "stop, and speak with its owner"
 	case d.TwoProcesses:
 		m.Words, m.Next = "two processes take part with its key", "its owner should stop one of them"
+	case d.Fork != "":
+		m.Words, m.Next = "follows another roster of this run",
+			"agree with its owner on which of the two is withdrawn"
 	case d.RolledBack > 0:
 		m.Words += fmt.Sprintf("; it was rolled back %d times", d.RolledBack)
 	}

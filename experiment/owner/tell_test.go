@@ -5,6 +5,7 @@ import (
 	"crypto/ed25519"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -197,5 +198,35 @@ func TestWhoseClockIsWrong(t *testing.T) {
 		if got := owner.OtherClocks(&s); got != tc.want {
 			t.Errorf("%v: %q, want %q", tc.ahead, got, tc.want)
 		}
+	}
+}
+
+// Two signed amendments for one epoch ended in "start it again to go on", which does not
+// help, without the name of the one or the other.
+func TestTwoRostersAreNamed(t *testing.T) {
+	s := &node.Status{Advance: node.Advance{Pace: node.InRounds, Round: 60, Change: 70}}
+	s.Peers = []node.PeerStatus{
+		{Name: "a", Doubts: node.Doubts{Fork: "41eba3e2"}}, {Name: "b"},
+		{Name: "c", Fault: node.RefusedRun.Error() + ": it follows roster d7ca100b, this node bc03be44"},
+		{Name: "d", Fault: node.RefusedRun.Error()}}
+	want := "two rosters for epoch 1: a follows 41eba3e2, c follows d7ca100b, d follows another one. One of"
+	if got := owner.Forked(s); !strings.Contains(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	err := owner.SplitBy(fmt.Errorf("%w: start it again", node.ErrStalled), s)
+	if !errors.Is(err, node.ErrStalled) || !strings.Contains(err.Error(), want) ||
+		strings.Contains(err.Error(), "again") {
+		t.Errorf("the error of who has waited too long: %v", err)
+	}
+	if err := owner.SplitBy(context.Canceled, s); err != nil {
+		t.Errorf("who did not wait too long: %v", err)
+	}
+	now := time.Now()
+	if m := owner.InWords(s, now, now)["a"]; !strings.Contains(m.Words, "another roster") || m.Next == "" {
+		t.Errorf("in words: %+v", m)
+	}
+	s.Peers = s.Peers[1:2]
+	if got := owner.Forked(s); got != "" {
+		t.Errorf("of nobody: %q", got)
 	}
 }

@@ -1,0 +1,46 @@
+package owner
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"sotto/node"
+)
+
+// Forked names the neighbors that follow another roster than a node, and says what to do;
+// "": none is known to. Two amendments may have been signed for one change of members.
+func Forked(s *node.Status) string {
+	var who []string
+	for i := range s.Peers {
+		p := &s.Peers[i]
+		_, after, said := strings.Cut(p.Fault, "it follows roster ")
+		switch run, _, _ := strings.Cut(after, ","); {
+		case p.Fork != "" && p.Fork != "another":
+			who = append(who, p.Name+" follows "+p.Fork)
+		case said:
+			who = append(who, p.Name+" follows "+run)
+		case p.Fork != "", strings.HasPrefix(p.Fault, node.RefusedRun.Error()):
+			who = append(who, p.Name+" follows another one")
+		}
+	}
+	if who == nil {
+		return ""
+	}
+	epoch := s.Epoch
+	if s.Change > 0 {
+		epoch++
+	}
+	return fmt.Sprintf("there are two rosters for epoch %d: %s. One of the two has to be withdrawn, see "+
+		"\"Two amendments for one epoch\" in docs/operations.md", epoch, strings.Join(who, ", "))
+}
+
+// splitBy is the error of a node that has waited too long for neighbors that follow
+// another roster; nil: it has not, or not for such.
+func splitBy(err error, s *node.Status) error {
+	fork := Forked(s)
+	if fork == "" || !errors.Is(err, node.ErrStalled) {
+		return nil
+	}
+	return fmt.Errorf("%w: %d %s; %s", node.ErrStalled, s.Round, s.Pace, fork)
+}
