@@ -76,8 +76,8 @@ func Node(engine, dir string) ([]byte, error) {
 	s := &stated[0].Statement
 	p := Page{Title: n.Run + ": " + n.Member, Produced: "Made by sotto, engine " + engine + "."}
 	p.Facts = []Fact{
-		{"member", fmt.Sprintf("%s, one of %d", n.Member, len(n.Members))},
-		{"training", fmt.Sprintf("%s with %s, %s", n.Model, n.Algorithm, config.Count(n.Steps, "step"))},
+		{"member", fmt.Sprintf("%s, one of %d%s", n.Member, len(n.Members), n.Lastly())},
+		{"training", fmt.Sprintf("%s with %s, %s", n.Model, n.Algorithm, n.Done())},
 	}
 	if g, ok := rundir.GuaranteeOf(s); ok {
 		p.Facts = append(p.Facts, Fact{"epsilon", fmt.Sprintf("%s at delta %g, adjacency %s, unit %s: all "+
@@ -134,8 +134,15 @@ func Node(engine, dir string) ([]byte, error) {
 // leadOfNode is what came of a node's run in a sentence, and the figures that matter; own
 // is nil where the owner has none.
 func leadOfNode(n *rundir.Node, own *ownFigures) (text string, figures []Figure) {
-	text = fmt.Sprintf("%s and %s have finished %s.", n.Member,
-		config.Count(len(n.Members)-1, "other member"), config.Count(n.Steps, "step"))
+	others := config.Count(len(n.Members)-1, "other member")
+	switch {
+	case n.Left():
+		text = fmt.Sprintf("%s left the run after %s, with %s%s.", n.Member, n.Done(), others, n.Lastly())
+	case n.Epoch > 0:
+		text = fmt.Sprintf("%s has finished %s, with %s%s.", n.Member, n.Done(), others, n.Lastly())
+	default:
+		text = fmt.Sprintf("%s and %s have finished %s.", n.Member, others, n.Done())
+	}
 	if own != nil && own.Scores != nil && own.Scores.Together != nil {
 		name, together := own.headline(), own.Scores.Together
 		if x := together.Figures[name].Value; x != nil {

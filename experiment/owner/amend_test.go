@@ -15,10 +15,12 @@ import (
 
 	"sotto/config"
 	"sotto/experiment/owner"
+	models "sotto/experiment/trained"
 	"sotto/node"
 	"sotto/node/keyfile"
 	"sotto/node/roster"
 	"sotto/node/wire"
+	"sotto/report"
 )
 
 // A policy that was read again before an amendment came, as operations.md says, is the
@@ -215,6 +217,10 @@ func TestAMemberReturns(t *testing.T) {
 			t.Errorf("m%d ends with %v, want %v", i, err, want)
 		}
 	}
+	papers(t, members[0].State, "in 6 rounds of owners that changed, 2 owners in its last roster, without",
+		"m0 has finished 6 steps, with 1 other member in its last roster.")
+	papers(t, members[2].State, "in 4 of 6 rounds of 3 owners without a server",
+		"m2 left the run after 4 of 6 steps, with 2 other members.")
 	key, err := keyfile.ReadWith(members[2].Key, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -230,5 +236,24 @@ func TestAMemberReturns(t *testing.T) {
 	back.State = t.TempDir()
 	if m, err := owner.Join(back, chosen()); err != nil || m.Roster.Number() != 2 {
 		t.Errorf("with another state: %v", err)
+	}
+}
+
+// papers looks at card and page of a state directory: those of a member that had left at
+// round 40 of 200 said that it had finished 200 rounds.
+func papers(t *testing.T, state, card, lead string) {
+	t.Helper()
+	m, err := models.Load(state, "mean")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := m.Card()
+	if err != nil || !strings.Contains(string(text), card) {
+		t.Errorf("the card lacks %q: %s, %v", card, text, err)
+	}
+	page, err := report.Node("4", state)
+	if err != nil || !strings.Contains(string(page), lead) {
+		at := max(strings.Index(string(page), `class="lead"`), 0)
+		t.Errorf("the page lacks %q: %.300s, %v", lead, page[at:], err)
 	}
 }

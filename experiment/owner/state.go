@@ -24,7 +24,7 @@ import (
 
 // Files of a state directory beside the checkpoint.
 const (
-	StatusFile    = "status.json"
+	StatusFile    = rundir.StatusFile
 	ModelFile     = "model.safetensors"
 	StatementFile = "privacy.json"
 	roundsFile    = "rounds.csv"

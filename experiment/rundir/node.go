@@ -21,6 +21,8 @@ import (
 const (
 	NodeFile = "node.json"
 	OwnFile  = "own.json" // figures of the owner's records, for the owner alone
+	// StatusFile is a node's last status, which has a Stand.
+	StatusFile = "status.json"
 	// PersonalDir is the folder of the owner's own model.
 	PersonalDir = "personal"
 )
@@ -48,7 +50,35 @@ type Trained struct {
 	Model     string `json:"model"`
 	Steps     uint64 `json:"steps"` // rounds, wakes, or steps of every token
 	// Asks says which rounds or wakes ask; nil: models walk, or agents meet in pairs.
-	Asks *agent.Schedule `json:"asks,omitempty"`
+	Asks  *agent.Schedule `json:"asks,omitempty"`
+	Stand `json:"-"`
+}
+
+// Stand is how far a node had come by its last status; zero: it has none.
+type Stand struct {
+	Round    uint64 `json:"round"`
+	Rounds   uint64 `json:"rounds"` // of the run
+	Epoch    int    `json:"epoch"`  // how often the members had changed
+	Finished bool   `json:"finished"`
+}
+
+// Left reports whether a member that has results has left a run that goes on.
+func (s *Stand) Left() bool { return !s.Finished && s.Round < s.Rounds }
+
+// Lastly is to follow a number of members: they may have been others before.
+func (s *Stand) Lastly() string {
+	if s.Epoch > 0 {
+		return " in its last roster"
+	}
+	return ""
+}
+
+// Done is how many steps the member has made.
+func (t *Trained) Done() string {
+	if t.Left() {
+		return fmt.Sprintf("%d of %s", t.Round, config.Count(t.Steps, "step"))
+	}
+	return config.Count(t.Steps, "step")
 }
 
 // Limits are what the run file allows this run alone; a Target of 0: it sets none.
@@ -78,6 +108,10 @@ func ReadNode(dir string) (*Node, error) {
 	n := new(Node)
 	if err := json.Unmarshal(b, n); err != nil {
 		return nil, &config.Error{File: path, Found: err.Error(), Allowed: "what sotto node has written"}
+	}
+	b, err = os.ReadFile(filepath.Join(dir, StatusFile))
+	if err != nil || json.Unmarshal(b, &n.Stand) != nil { // whoever hands a model on may leave it out
+		n.Stand = Stand{}
 	}
 	return n, nil
 }
@@ -163,8 +197,8 @@ func (n *Node) Background(s *account.Statement) []Clause {
 	clauses := []Clause{
 		{"Owner", n.Member + ", a member of " + n.Run},
 		{"Data set", fmt.Sprintf("population %q, of which all runs are charged to one ledger", n.Population)},
-		{"Training", fmt.Sprintf("%s with %s, %s", n.Model, n.Algorithm,
-			config.Count(len(n.Members), "member"))},
+		{"Training", fmt.Sprintf("%s with %s, %s%s", n.Model, n.Algorithm,
+			config.Count(len(n.Members), "member"), n.Lastly())},
 		{"Owner's policy", fmt.Sprintf("at most epsilon %g at delta %g over the life of the data; SHA-256 "+
 			"of the policy file %s", n.LifetimeEpsilon, n.LifetimeDelta, n.PolicyDigest)},
 	}

@@ -42,7 +42,9 @@ func (m *Model) Card() ([]byte, error) {
 			text(m.file.Model.Name), len(m.theta))
 		return []byte(c.String()), nil
 	}
-	c.training()
+	if err := c.training(); err != nil {
+		return nil, err
+	}
 	if err := c.shapes(); err != nil {
 		return nil, err
 	}
@@ -166,12 +168,27 @@ func (m *card) columns() {
 	fmt.Fprintf(m, "\nSchema %x.\n", m.schema.Digest())
 }
 
-func (m *card) training() {
+func (m *card) training() error {
 	f := m.file
-	fmt.Fprintf(m, "\n## How it was trained\n\nModel %s of %d parameters, by algorithm %s in %d %s of %d "+
-		"owners without a server (engine %s). This card is of the model of agent %s.\n", text(f.Model.Name),
-		len(m.theta), text(f.Algorithm.Name), f.Steps, cmp.Or(f.Pace.Word, "rounds"), f.Topology.Agents,
-		experiment.EngineVersion, text(m.names.List(m.agent)))
+	steps, owners := fmt.Sprint(f.Steps), fmt.Sprintf("%d owners", f.Topology.Agents)
+	left := ""
+	if rundir.IsNode(m.dir) {
+		n, err := rundir.ReadNode(m.dir)
+		if err != nil {
+			return err
+		}
+		if n.Left() {
+			steps, left = fmt.Sprintf("%d of %s", n.Round, steps), " Its member left the run after these."
+		}
+		if n.Epoch > 0 {
+			owners = "owners that changed, " + owners + n.Lastly() + ","
+		}
+	}
+	fmt.Fprintf(m, "\n## How it was trained\n\nModel %s of %d parameters, by algorithm %s in %s %s of %s "+
+		"without a server (engine %s).%s This card is of the model of agent %s.\n", text(f.Model.Name),
+		len(m.theta), text(f.Algorithm.Name), steps, cmp.Or(f.Pace.Word, "rounds"), owners,
+		experiment.EngineVersion, left, text(m.names.List(m.agent)))
+	return nil
 }
 
 // shapes are those that a run has left.
