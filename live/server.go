@@ -13,6 +13,7 @@ import (
 	"io"
 	"io/fs"
 	"log"
+	"math"
 	"net"
 	"net/http"
 	"os"
@@ -25,6 +26,7 @@ import (
 	"golang.org/x/net/netutil"
 
 	"sotto/config"
+	"sotto/internal/jsonfloat"
 )
 
 //go:embed page
@@ -206,7 +208,21 @@ func (s *Server) routes() http.Handler {
 	return mux
 }
 
-var pageTemplate = template.Must(template.ParseFS(files, "page/page.gohtml"))
+var pageTemplate = template.Must(template.New("page.gohtml").Funcs(template.FuncMap{"atMost": atMost}).
+	ParseFS(files, "page/page.gohtml"))
+
+// atMost says an upper bound in four decimals, rounded up.
+func atMost(bound jsonfloat.Float) string {
+	x := float64(bound)
+	if math.IsNaN(x) {
+		return "–"
+	}
+	text := strconv.FormatFloat(x, 'f', 4, 64)
+	if near, err := strconv.ParseFloat(text, 64); err == nil && near < x {
+		text = strconv.FormatFloat(x+1e-4, 'f', 4, 64)
+	}
+	return text
+}
 
 // page is the page as it is now, for those without scripts too.
 func (s *Server) page(w http.ResponseWriter, r *http.Request) {

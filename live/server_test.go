@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"html"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"strings"
@@ -295,5 +297,20 @@ func TestSilentConnections(t *testing.T) {
 	// this process has both ends
 	if taken := descriptors.InUse() - before - len(all); taken > most+2 {
 		t.Errorf("the server holds %d connections, allowed: %d", taken, most)
+	}
+}
+
+// Without scripts, too, an upper bound is not rounded below itself.
+func TestBoundWithoutScripts(t *testing.T) {
+	stream := event.NewStream(event.Simulated)
+	s := serve(t, Options{Sources: []*Source{Of("r", stream)}})
+	stream.Emit(&event.Begin{What: event.OfRun, Name: "r", Unit: "round"})
+	for epsilon, want := range map[float64]string{0.51431: "0.5144", 0.5143: "0.5143", 1e-9: "0.0001",
+		math.NaN(): "–", math.Inf(1): "+Inf"} {
+		stream.Emit(&event.Spent{Done: 1, Upper: jsonfloat.Float(epsilon)})
+		_, body, _ := ask(t, "GET", s.URL(), nil)
+		if !strings.Contains(html.UnescapeString(body), "at most</th><td>"+want+"<") {
+			t.Errorf("%g is not called %s", epsilon, want)
+		}
 	}
 }

@@ -11,7 +11,7 @@ const dirty = new Set();
 const metricSpecs = {
   accuracy: { title: "Accuracy", caption: "On test records: mean over agents; the band goes from the worst agent to the best.", percent: true, y: "accuracy", lead: true },
   loss: { title: "Loss", caption: "On test records: mean over agents, with the band over agents.", y: "loss" },
-  epsilon: { title: "Epsilon spent", caption: "Of the agent that has spent most, from its ledger. The curve is the guarantee.", y: "epsilon", limit: () => now.head.setup?.budget?.epsilon },
+  epsilon: { title: "Epsilon spent", caption: "Of the agent that has spent most, from its ledger. The curve is the guarantee.", y: "epsilon", upper: true, limit: () => now.head.setup?.budget?.epsilon },
   consensus_distance: { title: "Consensus distance", caption: "How far the agents' models are from their mean. Logarithmic.", y: "distance", log: true },
   samples_per_second: { title: "Samples a second", caption: "Expected samples of all agents.", y: "samples a second" },
 };
@@ -149,7 +149,7 @@ function run() {
 function odometer(spent, budget, b, s) {
   const f = figure("epsilon", "Epsilon spent, at most");
   const infinite = budget === "inf" || !(budget > 0);
-  f.value.replaceChildren(spent === "inf" ? "∞" : Number(spent).toFixed(2), el("small", {}, infinite ? "no budget" : `of ${number(budget)}`));
+  f.value.replaceChildren(spent >= .01 ? up(spent, 2) : atMost(spent, 2), el("small", {}, infinite ? "no budget" : `of ${number(budget)}`));
   if (infinite) { f.under.textContent = "without privacy"; return; }
   const bar = section("odometer", () => {
     const fill = el("div", { class: "spent" }), to = el("div", { class: "to", title: "projected at the end" });
@@ -165,8 +165,8 @@ function odometer(spent, budget, b, s) {
   bar.to.hidden = !p;
   if (p) bar.to.style.left = (100 * p) / max + "%";
   const at = b.delta ? ` at delta ${b.delta.toExponential(0).replace("e-", "e−")}` : "";
-  const left = budget - spent > budget / 200 ? `${number(budget - spent)} left` : "all of it is spent";
-  f.under.textContent = (p && !now.head.end ? `${number(p)} at the end` : left) + at + (b.unit ? `, for one ${b.unit}` : "") + (b.after ? `, after ${plural(b.after, "record")} of the ledger` : "");
+  const left = spent === null ? "not known" : budget - spent > budget / 200 ? `${atLeast(budget - spent)} left` : "all of it is spent";
+  f.under.textContent = (p && !now.head.end ? `${atMost(p)} at the end` : left) + at + (b.unit ? `, for one ${b.unit}` : "") + (b.after ? `, after ${plural(b.after, "record")} of the ledger` : "");
 }
 
 const splitParts = [["gradients", "Gradients"], ["noise", "Noise and charges"], ["mixing", "Mixing and messages"], ["evaluation", "Evaluation"], ["rest", "Accounting, files"]];
@@ -306,7 +306,7 @@ function grid(axes, measure, percent, best, scored) {
   g.box.replaceChildren(...[...groups].map(([name, of]) => el("div", { class: "group" }, name ? el("h3", {}, name) : null, el("ul", { class: "cells" }, ...of.map((c) => el("li", {}, tile(c, axes, split ? 1 : 0, measure, percent, low, high, c === best)))))));
   if (!g.card.querySelector("details").open) return;
   g.rows.replaceChildren(el("table", {}, el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "cell"), ...axes.map((a) => el("th", { scope: "col", class: "text" }, short(a))), ...["state", measure + (percent ? " (%)" : ""), "epsilon", "seconds"].map((t) => el("th", { scope: "col" }, t)))),
-    el("tbody", {}, ...list.slice(0, 1000).map((c) => el("tr", {}, el("th", { scope: "row" }, String(c.cell)), ...axes.map((_, k) => el("td", { class: "text" }, plain(c.values?.[k] ?? ""))), el("td", {}, c.state), el("td", {}, number(c.figures?.[measure], percent)), el("td", {}, number(c.figures?.epsilon)), el("td", {}, number(c.figures?.seconds)))))));
+    el("tbody", {}, ...list.slice(0, 1000).map((c) => el("tr", {}, el("th", { scope: "row" }, String(c.cell)), ...axes.map((_, k) => el("td", { class: "text" }, plain(c.values?.[k] ?? ""))), el("td", {}, c.state), el("td", {}, number(c.figures?.[measure], percent)), el("td", {}, atMost(c.figures?.epsilon)), el("td", {}, number(c.figures?.seconds)))))));
 }
 
 // labels names a cell by the axes that vary, but for the first where tiles are grouped by it; numbers have their key.
@@ -359,7 +359,7 @@ function scatter(all, measure, percent) {
     of.sort((a, b) => a.figures.epsilon - b.figures.epsilon);
     const hue = groups.size <= 8 ? "s" + (k % 8) : "s0";
     if (groups.size <= 8 && of.length > 1) svg.append(el("path", { svg: true, class: "join " + hue, d: of.map((c, i) => `${i ? "L" : "M"}${px(c.figures.epsilon).toFixed(1)} ${py(c.figures[measure]).toFixed(1)}`).join("") }));
-    for (const c of of) svg.append(el("circle", { svg: true, class: hue, cx: px(c.figures.epsilon), cy: py(c.figures[measure]), r: 5 }, el("title", { svg: true }, `${axes.map((a, i) => `${short(a)} ${plain(c.values[i])}`).join(", ")}: ${number(c.figures[measure], percent)} at epsilon ${number(c.figures.epsilon)}`)));
+    for (const c of of) svg.append(el("circle", { svg: true, class: hue, cx: px(c.figures.epsilon), cy: py(c.figures[measure]), r: 5 }, el("title", { svg: true }, `${axes.map((a, i) => `${short(a)} ${plain(c.values[i])}`).join(", ")}: ${number(c.figures[measure], percent)} at epsilon ${atMost(c.figures.epsilon)}`)));
     ends.push({ name, y: py(of.at(-1).figures[measure]), x: px(of.at(-1).figures.epsilon), hue });
   });
   if (groups.size > 1 && groups.size <= 8 && R > 100) {
@@ -386,7 +386,7 @@ function federation() {
   if (alarm.length && !now.head.end) by("left").textContent = "· waits for " + alarm.map((m) => m.name).join(", ");
   r.under.textContent = alarm.length && !now.head.end ? "it goes on when they are back" : now.head.left > 0 ? `about ${duration(now.head.left)} left` : s?.words ?? "";
   const own = section("own", () => { const x = el("div", {}), c = card("This member", "What this owner's node does, and what its machine has.", x); c.classList.add("wide"); place(c, "own"); return x; });
-  if (s) own.replaceChildren(el("dl", { class: "facts pairs" }, ...facts([["member", s.member], ["state", s.words], ["next", s.next], ["ledger", s.ledger.records ? `${plural(s.ledger.records, "record")}, epsilon at most ${number(s.ledger.epsilon)} of ${number(s.ledger.lifetime)}` : null],
+  if (s) own.replaceChildren(el("dl", { class: "facts pairs" }, ...facts([["member", s.member], ["state", s.words], ["next", s.next], ["ledger", s.ledger.records ? `${plural(s.ledger.records, "record")}, epsilon at most ${atMost(s.ledger.epsilon)} of ${number(s.ledger.lifetime)}` : null],
     ["frames", `${s.missing} missing, ${s.refused} refused, ${s.skipped} rounds skipped`], ["members change", s.members.after ? `after round ${s.members.after}` : null], ["disk", now.machine?.disk_free ? bytes(now.machine.disk_free) + " free" : null],
     ["last word", clock(now.head.last)]])), now.machine?.warning ? el("p", { class: "notice" }, now.machine.warning) : "", ...(now.own?.facts?.length ? [el("h3", {}, "On your own records"), el("p", { class: "quiet" }, "These figures depend on your records. They are kept on this machine and sent to nobody."), el("dl", { class: "facts" }, ...facts(now.own.facts.map((x) => [x.name, x.value])))] : []));
   memberList(members);
@@ -403,7 +403,7 @@ function memberList(members) {
     return el("li", { class: "member" + (bad ? " alarm" : "") }, el("h3", {}, el("span", { class: "state", "data-state": m.state }, el("span", { class: "dot", "aria-hidden": "true" }), words[m.state] ?? m.state), m.name, el("span", { class: "word" }, `${now.head.begin.unit} ${m.round}`)),
       sentence ? el("p", {}, sentence) : null, m.next ? el("p", { class: "next" }, "What to do: " + m.next) : null,
       m.ledger && !m.claim ? el("p", { class: "next" }, `Its ledger, as seen: ${plural(m.ledger.records, "record")}, head ${m.ledger.head.slice(0, 12)}`) : null,
-      m.claim ? el("p", { class: "next" }, `Its ledger: ${plural(m.claim.records, "record")}, epsilon ${number(m.claim.epsilon)}, head ${String(m.claim.head || "").slice(0, 12)}`) : null);
+      m.claim ? el("p", { class: "next" }, `Its ledger: ${plural(m.claim.records, "record")}, epsilon ${atMost(m.claim.epsilon)}, head ${String(m.claim.head || "").slice(0, 12)}`) : null);
   }));
 }
 
@@ -417,15 +417,15 @@ function audit() {
   v.under.textContent = `${all.filter((b) => b.state === "done").length} of ${all.length} modes are done`;
   if (top) {
     const t = figure("tightest", "Tightest lower bound");
-    t.value.replaceChildren(number(top.lower), el("small", {}, `of ${number(top.claimed)} claimed`));
+    t.value.replaceChildren(atLeast(top.lower), el("small", {}, `of ${number(top.claimed)} claimed`));
     t.under.textContent = top.mode;
   }
   const box = section("bounds", () => { const x = el("div", {}); const c = card("Bounds against the claim", "A bar is what the attacker has proved; the line is the claim. A bar beyond the line refutes it. A bar below proves nothing.", x); c.classList.add("lead"); place(c, "bounds"); return x; });
   box.replaceChildren(...all.map((b) => {
     const has = b.lower !== null && b.claimed !== null && b.claimed !== "inf", max = has ? Math.max(b.claimed, b.lower) * 1.15 : 1;
-    const lane = el("div", { class: "lane", role: "img", "aria-label": has ? `epsilon at least ${number(b.lower)}, claimed ${number(b.claimed)}` : b.state });
+    const lane = el("div", { class: "lane", role: "img", "aria-label": has ? `epsilon at least ${atLeast(b.lower)}, claimed ${number(b.claimed)}` : b.state });
     if (has) { const i = el("i", {}), e = el("em", {}); i.style.width = (100 * b.lower) / max + "%"; e.style.left = (100 * b.claimed) / max + "%"; lane.append(i, e); }
-    return el("section", { class: "bound" + (b.violated ? " bad" : ""), "aria-label": b.mode }, el("div", { class: "row" }, el("b", {}, b.mode), b.violated ? "VIOLATED" : "", el("span", {}, has ? `at least ${number(b.lower)}, claimed ${number(b.claimed)}` : b.state === "running" ? "running…" : b.state === "done" ? "no fault found" : b.state)),
+    return el("section", { class: "bound" + (b.violated ? " bad" : ""), "aria-label": b.mode }, el("div", { class: "row" }, el("b", {}, b.mode), b.violated ? "VIOLATED" : "", el("span", {}, has ? `at least ${atLeast(b.lower)}, claimed ${number(b.claimed)}` : b.state === "running" ? "running…" : b.state === "done" ? "no fault found" : b.state)),
       has ? lane : null, el("p", { class: "quiet" }, b.text || (b.of ? `${b.observations.toLocaleString("en")} observations` : "")));
   }));
 }

@@ -15,6 +15,21 @@ function number(x, percent) {
   return Number(x).toLocaleString("en", { maximumSignificantDigits: 4 });
 }
 
+/** atMost says an upper bound in so many digits: what is rounded is rounded up. */
+function atMost(x, digits = 4) {
+  if (typeof x !== "number" || x === 0) return number(x);
+  return String(Number(up(x, Math.min(8, Math.max(0, digits - 1 - Math.floor(Math.log10(Math.abs(x))))))));
+}
+
+/** up writes a number with so many decimals, rounded up. */
+function up(x, decimals) {
+  const near = x.toFixed(decimals);
+  return Number(near) < x ? (x + 10 ** -decimals).toFixed(decimals) : near;
+}
+
+/** atLeast says a lower bound: what is rounded is rounded down. */
+const atLeast = (x) => (typeof x === "number" && x > 0 ? atMost(-x).slice(1) || "0" : number(x));
+
 /** el makes an element; text is never read as HTML. */
 function el(tag, attrs, ...inside) {
   const svg = ["svg", "g", "line", "circle", "path", "text", "title", "rect"].includes(tag) && attrs && attrs.svg;
@@ -35,9 +50,10 @@ function el(tag, attrs, ...inside) {
 const mostRows = 200;
 
 class Chart {
-  /** spec: title, caption, unit (of x), percent, log, y (word for the value), band (word). */
+  /** spec: title, caption, unit (of x), percent, log, upper (a bound), y (word for the value), band (word). */
   constructor(spec) {
     this.spec = spec;
+    this.number = spec.upper ? atMost : (x) => number(x, spec.percent);
     this.data = [[], [], [], []];
     this.id = "chart-" + spec.key.replace(/[^a-z0-9]+/gi, "-");
     this.box = el("div", { class: "chart", tabindex: "0", role: "img", "aria-describedby": this.id + "-read",
@@ -135,9 +151,9 @@ class Chart {
   say(i, last) {
     const d = this.data;
     if (i < 0 || i >= d[0].length) return;
-    const p = this.spec.percent, unit = p ? " %" : "";
-    this.read.replaceChildren(last ? "now, " : "", `${this.spec.unit} ${number(d[0][i])}: `, el("b", {}, number(d[1][i], p) + unit),
-      d[2][i] === d[3][i] ? "" : ` (${number(d[2][i], p)} to ${number(d[3][i], p)})`);
+    const unit = this.spec.percent ? " %" : "";
+    this.read.replaceChildren(last ? "now, " : "", `${this.spec.unit} ${number(d[0][i])}: `, el("b", {}, this.number(d[1][i]) + unit),
+      d[2][i] === d[3][i] ? "" : ` (${this.number(d[2][i])} to ${this.number(d[3][i])})`);
     if (last) this.box.setAttribute("aria-label", `${this.spec.title}: ${this.read.textContent}. Arrow keys move along the curve.`);
   }
 
@@ -158,7 +174,7 @@ class Chart {
     const body = el("tbody", {});
     for (let i = 0; i < n; i++) {
       if ((n - 1 - i) % every !== 0) continue;
-      body.append(el("tr", {}, el("td", {}, number(d[0][i])), ...[1, 2, 3].map((k) => el("td", {}, number(d[k][i], p)))));
+      body.append(el("tr", {}, el("td", {}, number(d[0][i])), ...[1, 2, 3].map((k) => el("td", {}, this.number(d[k][i])))));
     }
     const y = this.spec.y + (p ? " (%)" : "");
     this.rows.replaceChildren(el("table", {}, el("thead", {}, el("tr", {}, ...[this.spec.unit, y, "least", "most"].map((t) => el("th", { scope: "col" }, t)))), body));

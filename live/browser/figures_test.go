@@ -1,0 +1,61 @@
+//go:build browser
+
+package browser
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"sotto/internal/jsonfloat"
+	"sotto/live"
+	"sotto/live/event"
+)
+
+// serve serves the page of sources in this process.
+func serve(t *testing.T, sources ...*live.Source) string {
+	t.Helper()
+	s, err := live.Serve(live.Options{Address: "127.0.0.1:0", Sources: sources})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s.URL()
+}
+
+// What the page calls an upper bound is never below it, and a bound that nobody knows is
+// no number.
+func TestBoundsAreRoundedUp(t *testing.T) {
+	stream := event.NewStream(event.Public)
+	src := live.Of("n", stream)
+	stream.Emit(&event.Begin{What: event.OfNode, Name: "n", Unit: "round", Of: 100})
+	p := open(t, serve(t, src))
+	for k, tc := range []struct {
+		epsilon    float64
+		value, own string
+	}{
+		{0.5143, "0.52", "0.5143"}, {0.001024, "0.0011", "0.001024"}, {0.51432, "0.52", "0.5144"},
+		{math.NaN(), "–", "–"}, {math.Inf(1), "∞", "∞"}, {4, "4.00", "4"}, {1e-7, "1e-7", "1e-7"},
+		{12.3401, "12.35", "12.35"}, {1e-12, "1e-8", "1e-8"}} {
+		stream.Emit(&event.Standing{Member: "n", Done: uint64(k), Account: event.Account{
+			Epsilon: jsonfloat.Float(tc.epsilon), Lifetime: 300, Delta: 1e-5, Records: uint64(k + 1)}})
+		p.until(tc.value, `now.standing?.ledger.records === `+string(rune('1'+k))+` && !frame`, 10*time.Second)
+		value := value[string](p, `document.querySelector('[aria-label="Epsilon spent, at most"] .value').innerText`)
+		if got, _, _ := strings.Cut(value, "of"); strings.TrimSpace(got) != tc.value {
+			t.Errorf("epsilon %g is called %q, want %q", tc.epsilon, got, tc.value)
+		}
+		p.until("its own word", `document.body.innerText.includes("epsilon at most `+tc.own+` of 300")`,
+			5*time.Second)
+	}
+	p.clean()
+	run := event.NewStream(event.Simulated)
+	src = live.Of("r", run)
+	run.Emit(&event.Begin{What: event.OfRun, Name: "r", Unit: "round", Of: 100})
+	run.Emit(&event.Setup{Agents: event.Agents{Number: 1}, Budget: event.Budget{Epsilon: 4, Delta: 1e-5}})
+	run.Emit(&event.Spent{Done: 1, Upper: 0.51432, Projected: 1.23412})
+	p = open(t, serve(t, src))
+	p.until("the projected bound", `document.body.innerText.includes("1.235 at the end")`, 10*time.Second)
+	p.until("the curve", `charts.get("epsilon").read.innerText.includes("0.5144")`, 5*time.Second)
+	p.clean()
+}
