@@ -85,7 +85,9 @@ func newTeller(p *process) (*teller, error) {
 }
 
 // status says what has changed.
-func (t *teller) status(s *node.Status, now time.Time) {
+func (t *teller) status(s *node.Status, now time.Time) { t.say(s, standing(s), now) }
+
+func (t *teller) say(s *node.Status, stand event.Standing, now time.Time) {
 	t.awaits(s, now)
 	for i := range s.Peers {
 		m := t.member(&s.Peers[i], s, now)
@@ -95,7 +97,6 @@ func (t *teller) status(s *node.Status, now time.Time) {
 			t.to.Emit(&m)
 		}
 	}
-	stand := standing(s)
 	changed := stand
 	changed.Done, changed.Frames, changed.Account = t.stand.Done, t.stand.Frames, t.stand.Account
 	if stand != t.stand && (changed != t.stand || now.Sub(t.said) >= t.pause(now)) {
@@ -279,12 +280,24 @@ func otherClocks(s *node.Status) string {
 	return "the clock of this machine is " + word + " those of all neighbors: set it"
 }
 
-// ended closes the stream.
+// ended closes the stream. It has no end where the node goes on with other members.
 func (t *teller) ended(s *node.Status, err error, now time.Time) error {
-	t.said = time.Time{}
-	t.status(s, now)
 	end := &event.End{State: event.Done, Dir: filepath.ToSlash(t.dir)}
+	stand, at := standing(s), fmt.Sprintf("after %s %d", strings.TrimSuffix(s.Pace, "s"), s.Round)
+	changes, removed := errors.Is(err, node.ErrChange), errors.Is(err, node.ErrRemoved)
+	if changes {
+		stand.Words, stand.Next = "the members change "+at, ""
+	} else if removed {
+		stand.Words, stand.Next = "left "+at, ""
+	}
+	t.said = time.Time{}
+	t.say(s, stand, now)
 	switch {
+	case changes:
+		t.to.Emit(&event.Note{Text: stand.Words})
+		return t.to.Stream().Close()
+	case removed:
+		end.Text = stand.Words
 	case errors.Is(err, context.Canceled):
 		end.State, end.Text = event.Interrupted, "start it again to go on"
 	case err != nil:

@@ -59,3 +59,29 @@ func TestBoundsAreRoundedUp(t *testing.T) {
 	p.until("the curve", `charts.get("epsilon").read.innerText.includes("0.5144")`, 5*time.Second)
 	p.clean()
 }
+
+// A page that has seen an end stays beside its source: it shows what goes on after it,
+// and asks for nothing once the server is gone.
+func TestGoesOnAfterAnEnd(t *testing.T) {
+	stream := event.NewStream(event.Public)
+	src := live.Of("n", stream)
+	stream.Emit(&event.Begin{What: event.OfNode, Name: "n", Unit: "round", Of: 100})
+	stream.Emit(&event.End{State: event.Failed, Text: "no space"})
+	s, err := live.Serve(live.Options{Address: "127.0.0.1:0", Sources: []*live.Source{src}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := open(t, s.URL())
+	p.until("the end", `document.body.innerText.includes("It failed: no space")`, 10*time.Second)
+	time.Sleep(500 * time.Millisecond)
+	stream.Emit(&event.Begin{What: event.OfNode, Name: "n", Unit: "round", Of: 100})
+	stream.Emit(&event.Progress{Done: 61, Of: 100})
+	p.until("it goes on", `document.getElementById("state-word").textContent === "running" && `+
+		`now.head.done === 61 && !document.body.innerText.includes("It failed")`, 5*time.Second)
+	stream.Emit(&event.End{State: event.Done, Text: "left after round 61"})
+	p.until("it has left", `document.getElementById("state-word").textContent === "finished" && `+
+		`document.body.innerText.includes("left after round 61")`, 5*time.Second)
+	s.Close()
+	p.until("it asks no more", `stream.readyState === EventSource.CLOSED`, 5*time.Second)
+	p.clean()
+}

@@ -114,6 +114,7 @@ function controls(h) {
 function notes(h) {
   const all = [];
   const sim = h.setup?.noise === "simulated";
+  if (h.end?.state === "done" && h.end.text) all.push(el("p", { class: "notice" }, h.end.text));
   if (h.end && h.end.state !== "done") all.push(el("p", { class: "notice bad" }, `${h.end.state === "failed" ? "It failed" : "It was interrupted"}: ${h.end.text || ""}`));
   if (h.end?.page && h.end.state === "done") all.push(el("p", { class: "notice" }, { run: "All figures of the finished run, with its privacy statement: ", audit: "What was found, in full: " }[h.begin.what] ?? "All of it, in one file: ", el("a", { href: "staying" + location.search }, "the page that stays"), "."));
   if (sim) all.push(el("p", { class: "quiet" }, "Noise is simulated: its streams come from the seed, so this run protects nobody. Epsilon is what the same run with secret noise would cost."));
@@ -491,9 +492,12 @@ function open(play) {
     if (first || m.lastEventId === "1") { first = false; if (!playing || !now.head) reset(); }
     playing = "playing" in patch && patch.playing < 1;
     take(patch);
-    if (patch.head?.end && !playing) { stream.close(); if (play) reload(); }
+    if (play && patch.head?.end && !playing) reload();
   };
-  stream.onerror = () => { by("lost").hidden = Boolean(now.head?.end); };
+  stream.onerror = () => { // after an end the server may be gone for good; before, it may come again
+    by("lost").hidden = Boolean(now.head?.end);
+    if (now.head?.end) stream.close();
+  };
 }
 
 // reload leaves the page as it is after a replay.
