@@ -20,7 +20,7 @@ type state struct {
 	grid    *event.Grid
 	cells   map[int]*event.Cell
 	members map[string]*event.Member
-	order   []string // of members, as they were first heard of
+	order   []string // of members, as they were first heard of; nil: of none yet
 	bounds  []*event.Bound
 	rest    map[string]event.Body // the last one of each other kind
 	news
@@ -69,7 +69,8 @@ func (s *state) hear(e *event.Event) {
 		s.begin(b)
 		part = "head"
 	case *event.Setup:
-		s.head.Setup, part = b, "head"
+		s.setup(b)
+		part = "head"
 	case *event.Progress:
 		s.head.Done, s.head.Left, part = b.Done, b.Left, "head"
 		if b.Of > 0 {
@@ -130,6 +131,21 @@ func (s *state) begin(b *event.Begin) {
 	s.changed["series"] = s.version
 }
 
+// setup says who takes part: who is not named has left.
+func (s *state) setup(b *event.Setup) {
+	s.head.Setup = b
+	if b.Agents.Names == nil {
+		return
+	}
+	for name := range s.members {
+		if !slices.Contains(b.Agents.Names, name) {
+			delete(s.members, name)
+			s.order = slices.DeleteFunc(s.order, func(x string) bool { return x == name })
+			s.changed["members"] = s.version
+		}
+	}
+}
+
 // bound replaces that of the same mode and name.
 func (s *state) bound(b *event.Bound) {
 	at := slices.IndexFunc(s.bounds, func(x *event.Bound) bool {
@@ -187,8 +203,8 @@ func (s *state) patch(v *seen) map[string]any {
 			out["cells"] = cells
 		}
 	}
-	if isNew("members") && len(s.order) > 0 {
-		var all []*event.Member
+	if isNew("members") && s.order != nil {
+		all := []*event.Member{}
 		for _, name := range s.order {
 			all = append(all, s.members[name])
 		}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -250,5 +251,44 @@ func TestPathsStayInside(t *testing.T) {
 	s.hear(&event.Event{Kind: "end", Body: &event.End{Page: "../../etc/passwd"}})
 	if page, ok := s.page(); ok {
 		t.Errorf("a page outside: %q", page)
+	}
+}
+
+// Who is not among the members that a setup names has left, also for a page that is open.
+func TestWhoLeftIsNoMember(t *testing.T) {
+	src := newSource("n")
+	say := func(b event.Body) { src.hear(&event.Event{Kind: b.Kind(), Body: b}) }
+	setup := func(names ...string) {
+		say(&event.Begin{What: event.OfNode, Name: "n"})
+		say(&event.Setup{Agents: event.Agents{Number: len(names), Names: names}})
+	}
+	var open seen
+	names := func(at *seen) (all []string) {
+		patch, _ := src.look(at)
+		members, ok := patch["members"].([]*event.Member)
+		for _, m := range members {
+			all = append(all, m.Name)
+		}
+		if !ok {
+			all = []string{"as before"}
+		}
+		return all
+	}
+	setup("a", "b", "c")
+	for _, name := range []string{"b", "c"} {
+		say(&event.Member{Name: name, State: "here"})
+	}
+	if got := names(&open); !slices.Equal(got, []string{"b", "c"}) {
+		t.Errorf("members %q", got)
+	}
+	setup("a", "c")
+	for _, at := range []*seen{&open, {}} {
+		if got := names(at); !slices.Equal(got, []string{"c"}) {
+			t.Errorf("once b has left: members %q", got)
+		}
+	}
+	setup("a")
+	if got := names(&open); len(got) != 0 {
+		t.Errorf("once all have left: members %q", got)
 	}
 }
