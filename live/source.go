@@ -1,12 +1,13 @@
 package live
 
 import (
-	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"time"
@@ -61,8 +62,7 @@ func (s *Source) hear(e *event.Event) {
 	default:
 		s.kept = append(s.kept, e)
 	}
-	close(s.more)
-	s.more = make(chan struct{})
+	s.wake()
 }
 
 // look is what a viewer lacks, and a channel that is closed when there is more.
@@ -131,9 +131,9 @@ func Read(dir string) (*Source, error) {
 }
 
 // Follow reads the files of a source until stop is closed, from the beginning and then as
-// they grow. It returns at the end of what is there where once is set. A line that is no
-// event ends it with an error.
-func (s *Source) Follow(stop <-chan struct{}, once bool) error {
+// they grow; once: to the end of what is there. A line that is no event ends its file
+// until it is another one, and the page says so.
+func (s *Source) Follow(stop <-chan struct{}, once bool) {
 	open := map[string]*follower{}
 	defer func() {
 		for _, f := range open {
@@ -141,20 +141,13 @@ func (s *Source) Follow(stop <-chan struct{}, once bool) error {
 		}
 	}()
 	for {
-		for _, pattern := range []string{event.File, "events-*-of-*.jsonl", event.LocalFile} {
-			names, _ := filepath.Glob(filepath.Join(s.dir, pattern))
-			for _, name := range names {
-				if open[name] == nil {
-					f, err := os.Open(name)
-					if err != nil {
-						continue // it has been renamed, or is not ours: the next look says
-					}
-					open[name] = &follower{file: f}
-				}
-				if err := open[name].read(s.hear); err != nil {
-					return &config.Error{File: name, Found: err.Error(), Allowed: "lines of events"}
-				}
+		faults, cut := s.readAll(open)
+		if cut {
+			s.again()
+			for _, f := range open {
+				*f = follower{file: f.file}
 			}
+			continue
 		}
 		if s.moved() { // the open files are the same ones
 			for name, f := range open {
@@ -163,15 +156,69 @@ func (s *Source) Follow(stop <-chan struct{}, once bool) error {
 			}
 			continue
 		}
+		s.watch(&watched{Faults: faults})
 		if once {
-			return nil
+			return
 		}
 		select {
 		case <-stop:
-			return nil
+			return
 		case <-time.After(pollEvery):
 		}
 	}
+}
+
+// readAll reads on in all files, and says which cannot be read. cut: one has lost what
+// was read of it.
+func (s *Source) readAll(open map[string]*follower) (faults []string, cut bool) {
+	for _, pattern := range []string{event.File, "events-*-of-*.jsonl", event.LocalFile} {
+		names, _ := filepath.Glob(filepath.Join(s.dir, pattern))
+		for _, name := range names {
+			if open[name] == nil {
+				f, err := os.Open(name)
+				if err != nil {
+					continue // it has been renamed, or is not ours: the next look says
+				}
+				open[name] = &follower{file: f}
+			}
+			switch err := open[name].read(s.hear); {
+			case errors.Is(err, errCut):
+				return nil, true
+			case err != nil:
+				bad := &config.Error{File: name, Found: err.Error(), Allowed: "lines of events"}
+				faults = append(faults, bad.Error())
+			}
+		}
+	}
+	return faults, false
+}
+
+// again forgets what was heard: the files are read from their beginning.
+func (s *Source) again() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	was := s.state.news
+	s.state, s.kept, s.over = newState(), nil, false
+	s.state.version, s.state.life = was.version+1, was.life+1
+	s.wake()
+}
+
+// watch keeps what is known of the files.
+func (s *Source) watch(w *watched) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if reflect.DeepEqual(w, s.state.watched) {
+		return
+	}
+	s.state.version++
+	s.state.watched, s.state.changed["watched"] = w, s.state.version
+	s.wake()
+}
+
+// wake tells viewers that there is more.
+func (s *Source) wake() {
+	close(s.more)
+	s.more = make(chan struct{})
 }
 
 // moved reports whether the directory got its final name, and goes there.
@@ -194,23 +241,41 @@ func (s *Source) moved() bool {
 
 // follower reads whole lines of a file that grows.
 type follower struct {
-	file *os.File
-	rest []byte // of a line whose end has not come
+	file  *os.File
+	at    int64 // the end of what was read, which is whole events
+	lines int   // so many
+	size  int64 // of the file, then
+	fault error // of the line that comes next
 }
 
+// errCut says that a file has become shorter than what was read of it.
+var errCut = errors.New("live: a file was cut")
+
+// read hears what is new. A line without its end is read again once there is more: a run
+// that goes on may write another in its place.
 func (f *follower) read(hear func(*event.Event)) error {
-	b, err := io.ReadAll(f.file)
-	if err != nil {
+	info, err := f.file.Stat()
+	switch {
+	case err != nil:
+		return err
+	case info.Size() < f.at:
+		return errCut
+	case info.Size() == f.size:
+		return f.fault
+	}
+	b := make([]byte, info.Size()-f.at)
+	n, err := f.file.ReadAt(b, f.at)
+	if err != nil && err != io.EOF {
 		return err
 	}
-	f.rest = append(f.rest, b...)
-	if len(f.rest) > event.MaxLine && bytes.IndexByte(f.rest, '\n') < 0 {
-		return errors.New("a line without an end")
-	}
-	all, n, err := event.DecodeAll(f.rest)
+	f.size = f.at + int64(n)
+	all, n, err := event.DecodeFrom(b[:n], f.lines+1)
 	for _, e := range all {
 		hear(e)
 	}
-	f.rest = append([]byte(nil), f.rest[n:]...)
-	return err
+	f.at, f.lines, f.fault = f.at+int64(n), f.lines+len(all), err
+	if err == nil && f.size-f.at > event.MaxLine {
+		f.fault = fmt.Errorf("line %d: no end within %d bytes", f.lines+1, event.MaxLine)
+	}
+	return f.fault
 }

@@ -31,6 +31,13 @@ type news struct {
 	version uint64            // grows with each event
 	changed map[string]uint64 // the version of each part
 	cellAt  map[int]uint64    // and of each cell
+	life    int               // grows where all that was heard is void
+	watched *watched          // nil: there are no files
+}
+
+// watched is what is known of the files that a stream is read from.
+type watched struct {
+	Faults []string `json:"faults,omitempty"` // files that cannot be read
 }
 
 // head is what a page says first.
@@ -172,6 +179,7 @@ func (s *state) curve(name string) *series {
 // seen is how much of a state a viewer has.
 type seen struct {
 	version uint64
+	life    int
 	curves  map[string][2]int // epoch and number of points
 }
 
@@ -181,12 +189,19 @@ func (s *state) patch(v *seen) map[string]any {
 		return nil
 	}
 	out := map[string]any{}
+	if v.life != s.life {
+		*v = seen{life: s.life}
+		out["again"] = true // the page forgets what it has
+	}
 	isNew := func(part string) bool { return v.curves == nil || s.changed[part] > v.version }
 	out["head"] = s.head // a copy: it is written after the next event has come
 	for name, b := range s.rest {
 		if isNew(name) {
 			out[name] = b
 		}
+	}
+	if isNew("watched") && s.watched != nil {
+		out["watched"] = s.watched
 	}
 	if isNew("grid") && s.grid != nil {
 		out["grid"] = s.grid

@@ -4,6 +4,8 @@ package browser
 
 import (
 	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -84,4 +86,30 @@ func TestGoesOnAfterAnEnd(t *testing.T) {
 	s.Close()
 	p.until("it asks no more", `stream.readyState === EventSource.CLOSED`, 5*time.Second)
 	p.clean()
+}
+
+// Of two directories one has a file that cannot be read: its page says so, and both go
+// on.
+func TestBadFileEndsNothing(t *testing.T) {
+	out := t.TempDir()
+	sotto(t, "run", "--quiet", "--out", out, "--set", "rounds=20")
+	bad := filepath.Join(t.TempDir(), "bad")
+	if err := os.CopyFS(bad, os.DirFS(only(t, out))); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(filepath.Join(bad, event.File), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString("garbage\n"); err != nil || f.Close() != nil {
+		t.Fatal(err)
+	}
+	s := start(t, "live", bad, only(t, out))
+	p := open(t, s.url)
+	p.until("the fault", `/Not all could be read: .*events.jsonl: found line \d+/.test(document.body.innerText)`+
+		` && now.head.end`, 10*time.Second)
+	q := open(t, s.url+"?s=1")
+	q.until("the other page", `now.head?.end && document.getElementById("watched").hidden`, 10*time.Second)
+	p.clean()
+	q.clean()
 }

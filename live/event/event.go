@@ -169,7 +169,10 @@ func Decode(line []byte) (*Event, error) {
 
 // DecodeAll reads a whole stream. A last line that was cut is left out; n is the length
 // of what was read.
-func DecodeAll(b []byte) (all []*Event, n int, err error) {
+func DecodeAll(b []byte) (all []*Event, n int, err error) { return DecodeFrom(b, 1) }
+
+// DecodeFrom is DecodeAll of a stream from the line of that number on.
+func DecodeFrom(b []byte, line int) (all []*Event, n int, err error) {
 	for len(b) > n {
 		end := bytes.IndexByte(b[n:], '\n')
 		if end < 0 {
@@ -177,7 +180,7 @@ func DecodeAll(b []byte) (all []*Event, n int, err error) {
 		}
 		e, err := Decode(b[n : n+end])
 		if err != nil {
-			return all, n, fmt.Errorf("line %d: %w", len(all)+1, err)
+			return all, n, fmt.Errorf("line %d: %w", line+len(all), err)
 		}
 		all, n = append(all, e), n+end+1
 	}

@@ -124,6 +124,15 @@ function notes(h) {
   by("notes").replaceChildren(...all);
 }
 
+// watched says what is known of the files that the events come from.
+let warned = "";
+function watched() {
+  const all = (now.watched?.faults || []).map((text) => `Not all could be read: ${text}.`);
+  by("watched").hidden = all.length === 0;
+  if (warned === (warned = all.join())) return;
+  by("watched").replaceChildren(...all.map((text) => el("p", { class: "notice bad" }, text)));
+}
+
 // ---- a run
 
 function run() {
@@ -438,6 +447,7 @@ function plan() {
 }
 
 function render() {
+  watched();
   if (!now.head?.begin) return;
   head();
   const what = now.head.begin.what;
@@ -455,8 +465,7 @@ function take(patch) {
     if (k === "cells") v.forEach((c) => cells.set(c.cell, c));
     else now[k] = v;
   }
-  if (!now.head.begin) return;
-  if (patch.series) series(patch.series);
+  if (patch.series && now.head.begin) series(patch.series);
   plan();
 }
 
@@ -489,6 +498,7 @@ function open(play) {
   stream.onopen = () => { by("lost").hidden = true; };
   stream.onmessage = (m) => {
     const patch = JSON.parse(m.data);
+    if (patch.again) reset();
     if (first || m.lastEventId === "1") { first = false; if (!playing || !now.head) reset(); }
     playing = "playing" in patch && patch.playing < 1;
     take(patch);

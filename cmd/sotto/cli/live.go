@@ -127,26 +127,17 @@ func (l *Live) ShowStreams(c *cobra.Command, sources []*live.Source) (*Shown, er
 // ShowAll serves the page of sources that are read from files, until the command ends.
 func (l *Live) ShowAll(c *cobra.Command, sources []*live.Source) error {
 	stop := make(chan struct{})
-	failed := make(chan error, len(sources))
+	var all sync.WaitGroup
 	for _, s := range sources {
-		go func() { failed <- s.Follow(stop, false) }()
+		all.Go(func() { s.Follow(stop, false) })
 	}
-	defer func() {
-		close(stop)
-		for range sources {
-			<-failed
-		}
-	}()
+	defer all.Wait()
+	defer close(stop)
 	shown, err := l.ShowStreams(c, sources)
 	if err != nil {
 		return err
 	}
 	defer shown.Close()
-	select {
-	case <-c.Context().Done():
-		return nil
-	case err := <-failed:
-		failed <- nil
-		return err
-	}
+	<-c.Context().Done()
+	return nil
 }

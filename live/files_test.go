@@ -1,0 +1,107 @@
+package live
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"sotto/live/event"
+)
+
+// line is one of a file of events.
+func line(seq int, at time.Time, kind, body string) string {
+	return fmt.Sprintf(`{"v":1,"seq":%d,"time":%q,"kind":%q,"scope":"public","body":%s}`+"\n", seq,
+		at.UTC().Format(time.RFC3339Nano), kind, body)
+}
+
+const beginRun = `{"what":"run","name":"r","unit":"round","of":9}`
+
+// write replaces a file's bytes, the file staying the same one.
+func write(t *testing.T, path string, text ...string) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteString(strings.Join(text, "")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// follows reads a directory on until the test ends.
+func follows(t *testing.T, dir string) *Source {
+	t.Helper()
+	src, err := Read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop, ended := make(chan struct{}), make(chan struct{})
+	go func() { src.Follow(stop, false); close(ended) }()
+	t.Cleanup(func() { close(stop); <-ended })
+	return src
+}
+
+// until waits until a state is what it should be.
+func until(t *testing.T, what string, src *Source, is func(s *state) bool) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		src.mu.Lock()
+		ok := is(src.state)
+		src.mu.Unlock()
+		if ok {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%s: the state is %+v, its files %+v", what, src.state.head, src.state.watched)
+		}
+	}
+}
+
+// A line that is no event is named by its number in the file, ends nothing else, and is
+// forgotten once the run that goes on has put another in its place.
+func TestBadLine(t *testing.T) {
+	dir := t.TempDir()
+	path, now := filepath.Join(dir, event.File), time.Now()
+	good := line(1, now, "begin", beginRun) + line(2, now, "progress", `{"done":1,"of":9}`)
+	write(t, path, good)
+	src := follows(t, dir)
+	until(t, "two lines", src, func(s *state) bool { return s.head.Done == 1 && s.watched != nil })
+	write(t, path, good, line(3, now, "progress", `{"done":2,"of":9}`), "{garbage}\n")
+	until(t, "the fault", src, func(s *state) bool {
+		return s.head.Done == 2 && len(s.watched.Faults) == 1 && strings.Contains(s.watched.Faults[0], "line 4")
+	})
+	write(t, path, good, line(3, now, "progress", `{"done":2,"of":9}`),
+		line(4, now, "progress", `{"done":3,"of":9}`))
+	until(t, "it goes on", src, func(s *state) bool { return s.head.Done == 3 && s.watched.Faults == nil })
+}
+
+// A file that was cut shorter is read from its beginning, and an open page forgets what
+// was void; a last line without its end may become another.
+func TestCutFile(t *testing.T) {
+	dir := t.TempDir()
+	path, now := filepath.Join(dir, event.File), time.Now()
+	begin := line(1, now, "begin", beginRun)
+	write(t, path, begin, line(2, now, "note", `{"text":"void"}`), line(3, now, "progress", `{"done":5,"of":9}`),
+		`{"v":1,"seq":4,"time":`)
+	src := follows(t, dir)
+	until(t, "all lines", src, func(s *state) bool { return s.head.Done == 5 })
+	var open seen
+	src.look(&open)
+	write(t, path, begin, line(2, now, "progress", `{"done":2,"of":9}`))
+	until(t, "the new lines", src, func(s *state) bool { return s.head.Done == 2 && s.head.Notes == nil })
+	if patch, _ := src.look(&open); patch["again"] != true {
+		t.Errorf("an open page keeps what is void: %v", patch)
+	}
+	if patch, _ := src.look(&open); patch != nil {
+		t.Errorf("it is told twice: %v", patch)
+	}
+	write(t, path, begin, line(2, now, "progress", `{"done":2,"of":9}`), `{"v":1,"seq":3,"time":"20`)
+	time.Sleep(2 * pollEvery)
+	write(t, path, begin, line(2, now, "progress", `{"done":2,"of":9}`), line(3, now, "progress",
+		`{"done":3,"of":9}`))
+	until(t, "the other line", src, func(s *state) bool { return s.head.Done == 3 && s.watched.Faults == nil })
+}
