@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -96,16 +97,16 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 
 // play shows what was, in so many seconds.
 func (s *Server) play(v *viewer, src *Source, r *http.Request, seconds float64) error {
-	past := src.past()
+	past, times := inTime(src.past())
 	if len(past) == 0 {
 		return nil
 	}
 	st, at := newState(), seen{}
-	first, last := past[0].Time, past[len(past)-1].Time
+	first, last := times[0], times[len(past)-1]
 	scale := seconds / max(last.Sub(first).Seconds(), 1e-3)
 	began, next := time.Now(), 0
 	for next < len(past) {
-		for next < len(past) && past[next].Time.Sub(first).Seconds()*scale <= time.Since(began).Seconds() {
+		for next < len(past) && times[next].Sub(first).Seconds()*scale <= time.Since(began).Seconds() {
 			st.hear(past[next])
 			next++
 		}
@@ -124,6 +125,28 @@ func (s *Server) play(v *viewer, src *Source, r *http.Request, seconds float64) 
 		}
 	}
 	return nil
+}
+
+// inTime orders events of several shards by when each was said. A clock that was set back
+// moves none before another of its shard.
+func inTime(past []heard) ([]heard, []time.Time) {
+	type timed struct {
+		heard
+		at time.Time
+	}
+	all, latest := make([]timed, len(past)), map[string]time.Time{}
+	for k, e := range past {
+		if e.Time.After(latest[e.shard]) {
+			latest[e.shard] = e.Time
+		}
+		all[k] = timed{e, latest[e.shard]}
+	}
+	slices.SortStableFunc(all, func(a, b timed) int { return a.at.Compare(b.at) })
+	out, times := make([]heard, len(past)), make([]time.Time, len(past))
+	for k, e := range all {
+		out[k], times[k] = e.heard, e.at
+	}
+	return out, times
 }
 
 func (s *Source) finished() bool {

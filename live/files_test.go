@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -104,4 +105,51 @@ func TestCutFile(t *testing.T) {
 	write(t, path, begin, line(2, now, "progress", `{"done":2,"of":9}`), line(3, now, "progress",
 		`{"done":3,"of":9}`))
 	until(t, "the other line", src, func(s *state) bool { return s.head.Done == 3 && s.watched.Faults == nil })
+}
+
+// Two shards of a sweep are one sweep: what is done and to do are sums, and it has ended
+// once both have.
+func TestShards(t *testing.T) {
+	dir, now := t.TempDir(), time.Now()
+	begin := func(of int) string {
+		return line(1, now, "begin", fmt.Sprintf(`{"what":"sweep","name":"s","unit":"cell","of":%d}`, of))
+	}
+	first, second := filepath.Join(dir, "events-0-of-2.jsonl"), filepath.Join(dir, "events-1-of-2.jsonl")
+	write(t, first, begin(2), line(2, now, "progress", `{"done":1,"of":2,"left":40}`))
+	write(t, second, begin(1), line(2, now, "progress", `{"done":1,"of":1}`),
+		line(3, now, "end", `{"state":"interrupted","text":"stopped"}`))
+	src := follows(t, dir)
+	until(t, "one runs", src, func(s *state) bool {
+		return s.watched != nil && s.head.Done == 2 && s.head.Of == 3 && s.head.State == event.Running &&
+			s.head.Left == 40 && s.head.End == nil
+	})
+	if src.finished() {
+		t.Error("it is called finished while one runs")
+	}
+	write(t, first, begin(2), line(2, now, "progress", `{"done":1,"of":2,"left":40}`),
+		line(3, now, "progress", `{"done":2,"of":2}`), line(4, now, "end", `{"state":"done"}`))
+	until(t, "both have ended", src, func(s *state) bool {
+		return s.head.Done == 3 && s.head.State == event.Interrupted && s.head.End.Text == "stopped"
+	})
+}
+
+// A clock that was set back neither stops a replay nor changes the order; shards go by
+// their times.
+func TestReplayGoesByTime(t *testing.T) {
+	at := func(second int) time.Time { return time.Date(2026, 1, 2, 3, 4, second, 0, time.UTC) }
+	var past []heard
+	for _, x := range []struct {
+		shard  string
+		second int
+	}{{"a", 0}, {"a", 50}, {"a", 10}, {"a", 51}, {"b", 5}, {"b", 20}} {
+		past = append(past, heard{&event.Event{Seq: uint64(len(past)), Time: at(x.second)}, x.shard})
+	}
+	var order []uint64
+	all, times := inTime(past)
+	for _, e := range all {
+		order = append(order, e.Seq)
+	}
+	if !slices.Equal(order, []uint64{0, 4, 5, 1, 2, 3}) || !slices.IsSortedFunc(times, time.Time.Compare) {
+		t.Errorf("order %v at %v", order, times)
+	}
 }

@@ -27,9 +27,9 @@ type Source struct {
 
 	mu    sync.Mutex
 	state *state
-	kept  []*event.Event // nil where there were more than mostKept
-	more  chan struct{}  // closed when there is more, and made anew
-	over  bool           // more than mostKept
+	kept  []heard       // nil where there were more than mostKept
+	more  chan struct{} // closed when there is more, and made anew
+	over  bool          // more than mostKept
 }
 
 func newSource(name string) *Source {
@@ -40,12 +40,12 @@ func newSource(name string) *Source {
 func Of(name string, s *event.Stream) *Source {
 	src := newSource(name)
 	src.own = true
-	s.FollowAll(src.hear)
+	s.FollowAll(func(e *event.Event) { src.hear(heard{e, ""}) })
 	return src
 }
 
 // hear adds an event. It never waits for a viewer.
-func (s *Source) hear(e *event.Event) {
+func (s *Source) hear(e heard) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.state.hear(e)
@@ -57,7 +57,8 @@ func (s *Source) hear(e *event.Event) {
 	case s.over:
 	case n == mostKept:
 		s.kept, s.over = nil, true
-	case n > 0 && e.Kind == "progress" && s.kept[n-1].Kind == "progress":
+	case n > 0 && e.Kind == "progress" && s.kept[n-1].Kind == "progress" &&
+		s.kept[n-1].shard == e.shard:
 		s.kept[n-1] = e
 	default:
 		s.kept = append(s.kept, e)
@@ -73,7 +74,7 @@ func (s *Source) look(v *seen) (map[string]any, <-chan struct{}) {
 }
 
 // past are the events so far; nil where they are too many.
-func (s *Source) past() []*event.Event {
+func (s *Source) past() []heard {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.kept[:len(s.kept):len(s.kept)]
@@ -104,6 +105,9 @@ func (s *Source) page() (string, bool) {
 	}
 	return filepath.Join(s.dir, end.Page), true
 }
+
+// shards are the files of a sweep that runs in shards.
+const shards = "events-*-of-*.jsonl"
 
 // partial ends the name of a run's directory that is not finished.
 const partial = ".partial"
@@ -171,7 +175,7 @@ func (s *Source) Follow(stop <-chan struct{}, once bool) {
 // readAll reads on in all files, and says which cannot be read. cut: one has lost what
 // was read of it.
 func (s *Source) readAll(open map[string]*follower) (faults []string, cut bool) {
-	for _, pattern := range []string{event.File, "events-*-of-*.jsonl", event.LocalFile} {
+	for _, pattern := range []string{event.File, shards, event.LocalFile} {
 		names, _ := filepath.Glob(filepath.Join(s.dir, pattern))
 		for _, name := range names {
 			if open[name] == nil {
@@ -181,7 +185,12 @@ func (s *Source) readAll(open map[string]*follower) (faults []string, cut bool) 
 				}
 				open[name] = &follower{file: f}
 			}
-			switch err := open[name].read(s.hear); {
+			shard := ""
+			if pattern == shards {
+				shard = filepath.Base(name)
+			}
+			hear := func(e *event.Event) { s.hear(heard{e, shard}) }
+			switch err := open[name].read(hear); {
 			case errors.Is(err, errCut):
 				return nil, true
 			case err != nil:

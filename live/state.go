@@ -4,7 +4,9 @@
 package live
 
 import (
+	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
 	"time"
 
@@ -16,6 +18,7 @@ import (
 // beside the run has shown.
 type state struct {
 	head    head
+	shards  map[string]*head // of each file of a sweep in shards, whose sum head then is
 	series  map[string]*series
 	grid    *event.Grid
 	cells   map[int]*event.Cell
@@ -55,14 +58,65 @@ type head struct {
 const mostNotes = 20
 
 func newState() *state {
-	return &state{head: head{State: event.Running}, series: map[string]*series{},
+	return &state{head: head{State: event.Running}, shards: map[string]*head{}, series: map[string]*series{},
 		cells: map[int]*event.Cell{}, members: map[string]*event.Member{},
 		rest: map[string]event.Body{},
 		news: news{changed: map[string]uint64{}, cellAt: map[int]uint64{}}}
 }
 
+// heard is an event, and the shard that said it; "": there are none.
+type heard struct {
+	*event.Event
+	shard string
+}
+
 // hear adds an event.
-func (s *state) hear(e *event.Event) {
+func (s *state) hear(e heard) {
+	if e.shard == "" {
+		s.add(e.Event)
+		return
+	}
+	own := s.shards[e.shard]
+	if own == nil {
+		own = &head{State: event.Running}
+		s.shards[e.shard] = own
+	}
+	s.head = *own
+	s.add(e.Event)
+	*own = s.head
+	s.head = together(s.shards)
+}
+
+// together is what shards have come to: it has ended once all have.
+func together(shards map[string]*head) head {
+	all := head{State: event.Done}
+	ended, worst := 0, []string{event.Done, event.Interrupted, event.Failed}
+	var end *event.End
+	for _, name := range slices.Sorted(maps.Keys(shards)) {
+		h := shards[name]
+		all.Begin, all.Setup = cmp.Or(all.Begin, h.Begin), cmp.Or(all.Setup, h.Setup)
+		all.Done, all.Of, all.Left = all.Done+h.Done, all.Of+h.Of, max(all.Left, h.Left)
+		all.Notes = append(all.Notes, h.Notes...)
+		if all.Began.IsZero() || h.Began.Before(all.Began) {
+			all.Began = h.Began
+		}
+		if h.Last.After(all.Last) {
+			all.Last = h.Last
+		}
+		if h.End == nil {
+			all.State = h.State
+		} else if ended++; end == nil || slices.Index(worst, h.End.State) > slices.Index(worst, end.State) {
+			end = h.End
+		}
+	}
+	if ended == len(shards) {
+		all.End, all.State, all.Left = end, end.State, 0
+	}
+	all.Notes = all.Notes[max(0, len(all.Notes)-mostNotes):]
+	return all
+}
+
+func (s *state) add(e *event.Event) {
 	s.version++
 	s.head.Last = e.Time
 	if s.head.Began.IsZero() {

@@ -240,12 +240,12 @@ func TestPathsStayInside(t *testing.T) {
 		dir string
 		ok  bool
 	}{{"runs/a", true}, {"../a", false}, {"/etc", false}, {"", false}} {
-		s.hear(&event.Event{Kind: "cell", Body: &event.Cell{Cell: k, Dir: tc.dir}})
+		s.hear(heard{&event.Event{Kind: "cell", Body: &event.Cell{Cell: k, Dir: tc.dir}}, ""})
 		if dir, ok := s.cellDir(k); ok != tc.ok || ok && dir != filepath.Join("/sweep", "runs", "a") {
 			t.Errorf("%q: %q, %v", tc.dir, dir, ok)
 		}
 	}
-	s.hear(&event.Event{Kind: "end", Body: &event.End{Page: "../../etc/passwd"}})
+	s.hear(heard{&event.Event{Kind: "end", Body: &event.End{Page: "../../etc/passwd"}}, ""})
 	if page, ok := s.page(); ok {
 		t.Errorf("a page outside: %q", page)
 	}
@@ -254,7 +254,7 @@ func TestPathsStayInside(t *testing.T) {
 // Who is not among the members that a setup names has left, also for a page that is open.
 func TestWhoLeftIsNoMember(t *testing.T) {
 	src := newSource("n")
-	say := func(b event.Body) { src.hear(&event.Event{Kind: b.Kind(), Body: b}) }
+	say := func(b event.Body) { src.hear(heard{&event.Event{Kind: b.Kind(), Body: b}, ""}) }
 	setup := func(names ...string) {
 		say(&event.Begin{What: event.OfNode, Name: "n"})
 		say(&event.Setup{Agents: event.Agents{Number: len(names), Names: names}})
