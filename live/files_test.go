@@ -153,3 +153,68 @@ func TestReplayGoesByTime(t *testing.T) {
 		t.Errorf("order %v at %v", order, times)
 	}
 }
+
+// What writes no more, where it should, is said to be silent since its last sign of life;
+// not what was always slow, is paused, has ended, or lives by another file.
+func TestSilence(t *testing.T) {
+	now := time.Now()
+	ago := func(s int) time.Time { return now.Add(-time.Duration(s) * time.Second) }
+	begin := line(1, ago(100), "begin", beginRun)
+	for _, tc := range []struct {
+		what, text, life string
+		since            int // seconds ago; 0: not silent
+	}{
+		{"killed", begin + line(2, ago(99), "progress", `{"done":1,"of":9}`), "", 99},
+		{"quick", begin + line(2, ago(20), "progress", `{"done":1,"of":9}`), "", 0},
+		{"slow", begin + line(2, ago(60), "progress", `{"done":1,"of":9}`), "", 0},
+		{"paused", begin + line(2, ago(99), "state", `{"state":"paused"}`), "", 0},
+		{"ended", begin + line(2, ago(99), "end", `{"state":"done"}`), "", 0},
+		{"a node", begin, "status.json", 0},
+		{"a killed node", begin, "events.jsonl", 100},
+		{"a sweep", begin + strings.Replace(line(2, ago(99), "cell", `{"cell":0,"state":"running",`+
+			`"dir":"runs/c.partial"}`), "public", "simulation", 1), "runs/c.partial/events.jsonl", 0},
+		{"nothing", "", "", 0},
+	} {
+		dir := t.TempDir()
+		if err := os.MkdirAll(filepath.Join(dir, "runs", "c.partial"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if tc.life != "" {
+			write(t, filepath.Join(dir, tc.life), "")
+		}
+		write(t, filepath.Join(dir, event.File), tc.text)
+		src, err := Read(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		src.Follow(nil, true)
+		got := src.state.watched.Silent
+		if tc.since == 0 && !got.IsZero() || tc.since > 0 && got.Sub(ago(tc.since)).Abs() > time.Millisecond {
+			t.Errorf("%s: silent since %v, now is %v", tc.what, got, now)
+		}
+	}
+}
+
+// A directory that is gone, or holds another run, is said to be so; the other run is
+// shown.
+func TestGoneAndReplaced(t *testing.T) {
+	dir, now := filepath.Join(t.TempDir(), "r"), time.Now()
+	make := func(done int) {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(dir, event.File), line(1, now, "begin", beginRun),
+			line(2, now, "progress", fmt.Sprintf(`{"done":%d,"of":9}`, done)))
+	}
+	make(5)
+	src := follows(t, dir)
+	until(t, "the first run", src, func(s *state) bool { return s.head.Done == 5 && s.watched != nil })
+	if err := os.Rename(dir, dir+"-old"); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "gone", src, func(s *state) bool { return s.watched.Gone && s.head.Done == 5 })
+	make(2)
+	until(t, "replaced", src, func(s *state) bool {
+		return s.head.Done == 2 && s.watched != nil && !s.watched.Gone && !s.watched.Replaced.IsZero()
+	})
+}

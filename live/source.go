@@ -112,8 +112,10 @@ const shards = "events-*-of-*.jsonl"
 // partial ends the name of a run's directory that is not finished.
 const partial = ".partial"
 
-// pollEvery is how often a file is looked at for more.
-const pollEvery = 200 * time.Millisecond
+const (
+	pollEvery = 200 * time.Millisecond // a file is looked at for more
+	silentFor = 30 * time.Second       // and where none comes, the page says so
+)
 
 // Read is the source of a directory: of a run, sweep, search, study or node that runs or
 // has run. Follow reads on.
@@ -144,13 +146,18 @@ func (s *Source) Follow(stop <-chan struct{}, once bool) {
 			f.file.Close()
 		}
 	}()
+	var replaced time.Time
 	for {
-		faults, cut := s.readAll(open)
-		if cut {
-			s.again()
-			for _, f := range open {
-				*f = follower{file: f.file}
+		faults, err := s.readAll(open)
+		if err != nil {
+			for name, f := range open {
+				if *f = (follower{file: f.file}); errors.Is(err, errReplaced) {
+					f.file.Close()
+					delete(open, name)
+					replaced = time.Now()
+				}
 			}
+			s.again()
 			continue
 		}
 		if s.moved() { // the open files are the same ones
@@ -160,7 +167,7 @@ func (s *Source) Follow(stop <-chan struct{}, once bool) {
 			}
 			continue
 		}
-		s.watch(&watched{Faults: faults})
+		s.watch(&watched{Faults: faults, Silent: s.silent(time.Now()), Gone: gone(open), Replaced: replaced})
 		if once {
 			return
 		}
@@ -172,9 +179,47 @@ func (s *Source) Follow(stop <-chan struct{}, once bool) {
 	}
 }
 
-// readAll reads on in all files, and says which cannot be read. cut: one has lost what
-// was read of it.
-func (s *Source) readAll(open map[string]*follower) (faults []string, cut bool) {
+// gone reports whether none of the files has its name any more.
+func gone(open map[string]*follower) bool {
+	for name := range open {
+		if _, err := os.Stat(name); !errors.Is(err, fs.ErrNotExist) {
+			return false
+		}
+	}
+	return true
+}
+
+// silent is when the last sign of life was, where what runs has given none for three
+// times as long as ever before, and for 30 s; zero: it has, or was not to.
+func (s *Source) silent(now time.Time) time.Time {
+	s.mu.Lock()
+	h, limit, dir := s.state.head, max(silentFor, 3*s.state.gap), s.dir
+	signs := []string{"status.json"} // a node's, each second
+	for _, c := range s.state.cells {
+		if c.State == event.Running && filepath.IsLocal(filepath.FromSlash(c.Dir)) {
+			signs = append(signs, filepath.Join(filepath.FromSlash(c.Dir), event.File))
+		}
+	}
+	s.mu.Unlock()
+	last := h.Last
+	if h.Begin == nil || h.End != nil || h.State == event.Paused || now.Sub(last) < limit {
+		return time.Time{}
+	}
+	for _, name := range signs {
+		info, err := os.Stat(filepath.Join(dir, name))
+		if err == nil && info.ModTime().After(last) {
+			last = info.ModTime()
+		}
+	}
+	if now.Sub(last) < limit {
+		return time.Time{}
+	}
+	return last
+}
+
+// readAll reads on in all files, and says which cannot be read. errCut: one has lost what
+// was read of it; errReplaced: it is another one.
+func (s *Source) readAll(open map[string]*follower) (faults []string, err error) {
 	for _, pattern := range []string{event.File, shards, event.LocalFile} {
 		names, _ := filepath.Glob(filepath.Join(s.dir, pattern))
 		for _, name := range names {
@@ -185,6 +230,9 @@ func (s *Source) readAll(open map[string]*follower) (faults []string, cut bool) 
 				}
 				open[name] = &follower{file: f}
 			}
+			if open[name].replaced(name) {
+				return nil, errReplaced
+			}
 			shard := ""
 			if pattern == shards {
 				shard = filepath.Base(name)
@@ -192,14 +240,14 @@ func (s *Source) readAll(open map[string]*follower) (faults []string, cut bool) 
 			hear := func(e *event.Event) { s.hear(heard{e, shard}) }
 			switch err := open[name].read(hear); {
 			case errors.Is(err, errCut):
-				return nil, true
+				return nil, errCut
 			case err != nil:
 				bad := &config.Error{File: name, Found: err.Error(), Allowed: "lines of events"}
 				faults = append(faults, bad.Error())
 			}
 		}
 	}
-	return faults, false
+	return faults, nil
 }
 
 // again forgets what was heard: the files are read from their beginning.
@@ -257,8 +305,19 @@ type follower struct {
 	fault error // of the line that comes next
 }
 
-// errCut says that a file has become shorter than what was read of it.
-var errCut = errors.New("live: a file was cut")
+// errCut says that a file has become shorter than what was read of it, errReplaced that
+// its name is that of another.
+var (
+	errCut      = errors.New("live: a file was cut")
+	errReplaced = errors.New("live: a file was replaced")
+)
+
+// replaced reports whether another file has the name now.
+func (f *follower) replaced(name string) bool {
+	named, err := os.Stat(name)
+	own, err2 := f.file.Stat()
+	return err == nil && err2 == nil && !os.SameFile(named, own)
+}
 
 // read hears what is new. A line without its end is read again once there is more: a run
 // that goes on may write another in its place.

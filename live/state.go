@@ -35,12 +35,17 @@ type news struct {
 	changed map[string]uint64 // the version of each part
 	cellAt  map[int]uint64    // and of each cell
 	life    int               // grows where all that was heard is void
+	gap     time.Duration     // the longest between two events since it began
 	watched *watched          // nil: there are no files
 }
 
 // watched is what is known of the files that a stream is read from.
 type watched struct {
 	Faults []string `json:"faults,omitempty"` // files that cannot be read
+	// Silent is when the last sign of life was, where one should have come since.
+	Silent   time.Time `json:"silent,omitzero"`
+	Gone     bool      `json:"gone,omitempty"`
+	Replaced time.Time `json:"replaced,omitzero"` // when another run's files were found
 }
 
 // head is what a page says first.
@@ -118,6 +123,11 @@ func together(shards map[string]*head) head {
 
 func (s *state) add(e *event.Event) {
 	s.version++
+	if e.Kind == "begin" {
+		s.gap = 0
+	} else if s.head.State != event.Paused && !s.head.Last.IsZero() {
+		s.gap = max(s.gap, e.Time.Sub(s.head.Last))
+	}
 	s.head.Last = e.Time
 	if s.head.Began.IsZero() {
 		s.head.Began = e.Time

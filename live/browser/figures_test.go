@@ -3,6 +3,7 @@
 package browser
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -112,4 +113,31 @@ func TestBadFileEndsNothing(t *testing.T) {
 	q.until("the other page", `now.head?.end && document.getElementById("watched").hidden`, 10*time.Second)
 	p.clean()
 	q.clean()
+}
+
+// A run that was killed does not run for ever on the page of its files.
+func TestKilledRunIsSilent(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "r")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	text := ""
+	for k, body := range []string{`"begin","body":{"what":"run","name":"r","unit":"round","of":9}`,
+		`"progress","body":{"done":3,"of":9,"left":65}`} {
+		at := time.Now().Add(time.Duration(k-300) * time.Second).UTC().Format(time.RFC3339)
+		text += fmt.Sprintf(`{"v":1,"seq":%d,"time":%q,"scope":"public","kind":%s}`+"\n", k+1, at, body)
+	}
+	if err := os.WriteFile(filepath.Join(dir, event.File), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := open(t, start(t, "live", dir).url)
+	p.until("it has given no word", `/No word since \d\d:\d\d:\d\d. It may have been killed./.test(`+
+		`document.body.innerText) && document.getElementById("state-word").innerText === "no word" && `+
+		`/last word 5 min ago/.test(document.body.innerText) && !document.body.innerText.includes("65 s left")`,
+		10*time.Second)
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	p.until("it is gone", `document.body.innerText.includes("The directory is gone")`, 5*time.Second)
+	p.clean()
 }

@@ -33,6 +33,7 @@ function duration(s) {
 
 const bytes = (n) => (n < 1e6 ? (n / 1e3).toFixed(1) + " kB" : n < 1e9 ? (n / 1e6).toFixed(1) + " MB" : (n / 1e9).toFixed(2) + " GB");
 const clock = (t) => new Date(t).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const moment = (t) => (Date.now() - new Date(t) < 864e5 ? clock(t) : new Date(t).toLocaleDateString("en-CA") + " " + clock(t));
 const plural = (n, word) => `${Number(n).toLocaleString("en")} ${word}${n === 1 ? "" : "s"}`;
 const agentName = (i) => now.head?.setup?.agents?.names?.[i] ?? String(i);
 const className = (c) => now.head?.setup?.agents?.classes?.[c] ?? String(c);
@@ -85,6 +86,10 @@ function head() {
   by("state-word").textContent = words[h.state] ?? h.state;
   if (told && told !== h.state) by("said").textContent = `${b.name} is ${words[h.state] ?? h.state}`;
   told = h.state;
+  if (silent()) {
+    by("state").dataset.state = "late";
+    by("state-word").textContent = "no word";
+  }
   const s = h.setup;
   if (s) {
     const n = s.agents.number;
@@ -97,7 +102,9 @@ function head() {
   by("bar").setAttribute("aria-valuenow", share.toFixed(0));
   by("done").textContent = h.of ? `${b.unit} ${h.done.toLocaleString("en")} of ${h.of.toLocaleString("en")}` : plural(h.done, b.unit);
   const took = (new Date(h.last) - new Date(h.began)) / 1000;
-  by("left").textContent = h.end ? `· took ${duration(took)}` : h.state === "running" && h.left > 0 ? `· about ${duration(h.left)} left` : h.state === "paused" ? "· paused" : "";
+  by("left").textContent = h.end ? `· took ${duration(took)}` : silent() ? "" : h.state === "running" && h.left > 0 ? `· about ${duration(h.left)} left` : h.state === "paused" ? "· paused" : "";
+  const age = (Date.now() - new Date(h.last)) / 1000;
+  if (now.watched && !h.end && age >= 5) by("left").textContent += ` · last word ${duration(age)} ago`;
   by("foot").replaceChildren(b.command ? el("code", {}, b.command) : "", b.dir ? el("span", { class: "quiet" }, `  in ${h.end?.dir || b.dir}`) : "");
   controls(h);
   notes(h);
@@ -124,10 +131,16 @@ function notes(h) {
   by("notes").replaceChildren(...all);
 }
 
+// silent is whether what should run gives no sign of life.
+const silent = () => !now.head.end && Boolean(now.watched?.silent || now.watched?.gone);
+
 // watched says what is known of the files that the events come from.
 let warned = "";
 function watched() {
-  const all = (now.watched?.faults || []).map((text) => `Not all could be read: ${text}.`);
+  const w = now.watched || {}, all = (w.faults || []).map((text) => `Not all could be read: ${text}.`);
+  if (w.replaced) all.push(`At ${clock(w.replaced)} other files were in the place of those that were shown. These are the new ones.`);
+  if (w.gone) all.push("The directory is gone. Figures below are the last ones.");
+  if (w.silent) all.push(`No word since ${moment(w.silent)}. It may have been killed.`);
   by("watched").hidden = all.length === 0;
   if (warned === (warned = all.join())) return;
   by("watched").replaceChildren(...all.map((text) => el("p", { class: "notice bad" }, text)));
@@ -393,8 +406,9 @@ function federation() {
   if (s?.ledger?.lifetime) odometer(s.ledger.epsilon, s.ledger.lifetime, { delta: s.ledger.delta, unit: now.head.setup?.budget?.unit, after: s.ledger.records }, null);
   const r = figure("round", now.head.begin.unit === "wake" ? "Wakes" : "Rounds");
   r.value.replaceChildren(now.head.done.toLocaleString("en"), el("small", {}, now.head.of ? `of ${now.head.of.toLocaleString("en")}` : ""));
-  if (alarm.length && !now.head.end) by("left").textContent = "· waits for " + alarm.map((m) => m.name).join(", ");
-  r.under.textContent = alarm.length && !now.head.end ? "it goes on when they are back" : now.head.left > 0 ? `about ${duration(now.head.left)} left` : s?.words ?? "";
+  const waits = alarm.length > 0 && !now.head.end && !silent();
+  if (waits) by("left").textContent = "· waits for " + alarm.map((m) => m.name).join(", ");
+  r.under.textContent = waits ? "it goes on when they are back" : now.head.left > 0 && !silent() ? `about ${duration(now.head.left)} left` : s?.words ?? "";
   const own = section("own", () => { const x = el("div", {}), c = card("This member", "What this owner's node does, and what its machine has.", x); c.classList.add("wide"); place(c, "own"); return x; });
   if (s) own.replaceChildren(el("dl", { class: "facts pairs" }, ...facts([["member", s.member], ["state", s.words], ["next", s.next], ["ledger", s.ledger.records ? `${plural(s.ledger.records, "record")}, epsilon at most ${atMost(s.ledger.epsilon)} of ${number(s.ledger.lifetime)}` : null],
     ["frames", `${s.missing} missing, ${s.refused} refused, ${s.skipped} rounds skipped`], ["members change", s.members.after ? `after round ${s.members.after}` : null], ["disk", now.machine?.disk_free ? bytes(now.machine.disk_free) + " free" : null],
@@ -523,5 +537,5 @@ by("stop").addEventListener("click", () => { if (confirm("Stop it as Ctrl-C does
 by("replay").addEventListener("click", () => { reset(); playing = true; open(15); });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => charts.forEach((c) => c.redraw()));
 document.querySelectorAll("#sources a").forEach((a) => { if (new URL(a.href).searchParams.get("s") === (body.dataset.s || "0") && !body.dataset.cell) a.setAttribute("aria-current", "page"); });
-setInterval(() => { if (now.head?.begin?.what === "node" && !now.head.end) { dirty.add("members"); plan(); } }, 1000);
+setInterval(() => { if ((now.head?.begin?.what === "node" || now.watched) && !now.head?.end) { dirty.add("members"); plan(); } }, 1000);
 open(0);
