@@ -5,11 +5,15 @@ package browser
 import (
 	"fmt"
 	"math"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/chromedp/chromedp"
 
 	"sotto/internal/jsonfloat"
 	"sotto/live"
@@ -140,4 +144,59 @@ func TestKilledRunIsSilent(t *testing.T) {
 	}
 	p.until("it is gone", `document.body.innerText.includes("The directory is gone")`, 5*time.Second)
 	p.clean()
+}
+
+// A page that stays, in a directory that somebody handed over, sends its own address
+// elsewhere, as no policy keeps it from. It opens nothing else.
+func TestPageOfSomebodyElse(t *testing.T) {
+	leaked := make(chan string, 10)
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/x" {
+			leaked <- r.Header.Get("Referer")
+		}
+	}))
+	defer elsewhere.Close()
+	dir := t.TempDir()
+	stream := event.NewStream(event.Simulated)
+	src := live.Of("r", stream)
+	stream.Emit(&event.Begin{What: event.OfRun, Name: "secret-name", Unit: "round"})
+	stream.Emit(&event.End{State: event.Done, Dir: dir, Page: "report.html"})
+	page := `<meta name="referrer" content="unsafe-url"><meta http-equiv="refresh" content="0;url=` +
+		elsewhere.URL + `/x">`
+	if err := os.WriteFile(filepath.Join(dir, "report.html"), []byte(page), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	address := serve(t, src)
+	token := strings.Split(address, "/")[3]
+	p := open(t, address)
+	p.until("the link", `document.querySelector('a[href^="staying"]')`, 10*time.Second)
+	p.run(chromedp.Evaluate(`document.querySelector('a[href^="staying"]').click()`, nil))
+	var from string
+	select {
+	case from = <-leaked:
+	case <-time.After(20 * time.Second):
+		t.Fatal("nothing was sent: this page tests nothing")
+	}
+	if from == "" || strings.Contains(from, token) {
+		t.Fatalf("it sends %q, the token is %q", from, token)
+	}
+	key := strings.TrimPrefix(from, strings.TrimSuffix(address, "/"+token+"/"))
+	for _, url := range []string{"", "events", "?s=0", "app.js", "do/stop"} {
+		r, err := http.Get(strings.TrimSuffix(address, "/"+token+"/") + strings.TrimSuffix(key, "/") + "/" + url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Body.Close(); r.StatusCode != http.StatusForbidden {
+			t.Errorf("%q below it: %d", url, r.StatusCode)
+		}
+	}
+	for _, other := range []string{"?s=1", "?cell=0", "?s=0"} {
+		r, err := http.Get(strings.TrimSuffix(from, "?") + other)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Body.Close(); r.StatusCode != http.StatusForbidden {
+			t.Errorf("another page %q: %d", other, r.StatusCode)
+		}
+	}
 }
