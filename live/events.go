@@ -47,6 +47,8 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, fmt.Sprintf("%d pages are open: no more", mostViewers), http.StatusServiceUnavailable)
 		return
 	}
+	s.views(src, 1)
+	defer s.views(src, -1)
 	ended := false
 	defer func() { s.leave(ended) }()
 	w.Header().Set("Content-Type", "text/event-stream")

@@ -3,9 +3,7 @@ package live
 import (
 	"cmp"
 	"context"
-	"crypto/hmac"
 	"crypto/rand"
-	"crypto/sha256"
 	"crypto/subtle"
 	"embed"
 	"encoding/base64"
@@ -18,8 +16,6 @@ import (
 	"math"
 	"net"
 	"net/http"
-	"net/url"
-	"os"
 	"path"
 	"strconv"
 	"strings"
@@ -81,8 +77,8 @@ type Server struct {
 
 	mu      sync.Mutex
 	viewers int
-	told    int // viewers that have got the end
-	cells   map[string]*Source
+	told    int              // viewers that have got the end
+	cells   map[string]*cell // nil: the server ends
 	follows sync.WaitGroup
 }
 
@@ -113,7 +109,7 @@ func Serve(opt Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{opt: opt, host: l.Addr().String(), listener: l, stop: make(chan struct{}),
-		cells: map[string]*Source{}}
+		cells: map[string]*cell{}}
 	s.http = http.Server{Handler: s.guard(s.routes()), ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 1 << 13,
 		ErrorLog: log.New(io.Discard, "", 0)}
@@ -148,6 +144,12 @@ func (s *Server) shut() {
 	defer cancel()
 	_ = s.http.Shutdown(ctx) // what it does not wait for is closed
 	s.http.Close()
+	s.mu.Lock()
+	for _, c := range s.cells {
+		close(c.stop)
+	}
+	s.cells = nil
+	s.mu.Unlock()
 	s.follows.Wait()
 }
 
@@ -290,79 +292,6 @@ func (s *Server) source(r *http.Request) (*Source, error) {
 		return nil, errors.New("this cell has no run to look at")
 	}
 	return s.cell(fmt.Sprintf("%d/%d", at, cell), dir)
-}
-
-// cell is the source of a cell's run, which is followed from the first look on.
-func (s *Server) cell(key, dir string) (*Source, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if src := s.cells[key]; src != nil {
-		return src, nil
-	}
-	if len(s.cells) >= mostCells {
-		return nil, errors.New("too many cells are looked at")
-	}
-	src, err := Read(dir)
-	if err != nil {
-		src, err = Read(strings.TrimSuffix(dir, partial))
-	}
-	if err != nil {
-		return nil, err
-	}
-	s.cells[key] = src
-	s.follows.Go(func() { src.Follow(s.stop, false) })
-	return src, nil
-}
-
-// stayingPath begins the address of a page that stays. The page may be of somebody else,
-// and send the address where it likes: it opens that page, and nothing else.
-const stayingPath = "/stays/"
-
-// stayingKey is what the address of the page of a request's source has in place of the
-// token, which does not follow from it.
-func (s *Server) stayingKey(r *http.Request) string {
-	h := hmac.New(sha256.New, []byte(s.opt.Token))
-	fmt.Fprintf(h, "staying\x00%s\x00%s", r.FormValue("s"), r.FormValue("cell"))
-	return base64.RawURLEncoding.EncodeToString(h.Sum(nil))
-}
-
-// staying leads to the page that a finished run has left.
-func (s *Server) staying(w http.ResponseWriter, r *http.Request) {
-	if src, err := s.source(r); err != nil {
-		http.Error(w, err.Error(), http.StatusNotFound)
-		return
-	} else if _, ok := src.page(); !ok {
-		http.Error(w, "there is no page yet", http.StatusNotFound)
-		return
-	}
-	to := url.URL{Path: stayingPath + s.stayingKey(r), RawQuery: r.URL.RawQuery}
-	http.Redirect(w, r, to.String(), http.StatusSeeOther)
-}
-
-// stays is that page.
-func (s *Server) stays(w http.ResponseWriter, r *http.Request, key string) {
-	if subtle.ConstantTimeCompare([]byte(key), []byte(s.stayingKey(r))) != 1 {
-		http.Error(w, "the address needs the key that the live page gives it", http.StatusForbidden)
-		return
-	}
-	src, err := s.source(r)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusNotFound)
-		return
-	}
-	name, ok := src.page()
-	if !ok {
-		http.Error(w, "there is no page yet", http.StatusNotFound)
-		return
-	}
-	b, err := os.ReadFile(name)
-	if err != nil {
-		http.Error(w, "the page is not there", http.StatusNotFound)
-		return
-	}
-	w.Header().Set("Content-Security-Policy", stayingPolicy)
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Write(b)
 }
 
 // do pauses, goes on with or stops what runs.

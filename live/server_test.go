@@ -9,6 +9,8 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -313,4 +315,55 @@ func TestBoundWithoutScripts(t *testing.T) {
 			t.Errorf("%g is not called %s", epsilon, want)
 		}
 	}
+}
+
+// Of more cells than are followed at once, each can be looked at: that which was looked
+// at longest ago makes room, but for one that a page follows.
+func TestManyCells(t *testing.T) {
+	dir := t.TempDir()
+	stream := event.NewStream(event.Simulated)
+	s := serve(t, Options{Sources: []*Source{Of("s", stream)}})
+	stream.Emit(&event.Begin{What: event.OfSweep, Name: "s", Unit: "cell", Dir: dir})
+	for k := range mostCells + 10 {
+		run := filepath.Join(dir, fmt.Sprint(k))
+		if err := os.Mkdir(run, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(run, event.File), line(1, time.Now(), "begin", beginRun))
+		stream.Emit(&event.Cell{Cell: k, State: event.Done, Dir: fmt.Sprint(k)})
+	}
+	ctx, leave := context.WithCancel(context.Background())
+	defer leave()
+	var all sync.WaitGroup
+	look := func(cell int) int {
+		code, _, _ := ask(t, "GET", fmt.Sprint(s.URL(), "?cell=", cell), nil)
+		return code
+	}
+	look(0)
+	all.Go(func() {
+		r, _ := http.NewRequestWithContext(ctx, "GET", s.URL()+"events?cell=0", nil)
+		if resp, err := http.DefaultTransport.RoundTrip(r); err == nil {
+			io.Copy(io.Discard, resp.Body)
+			resp.Body.Close()
+		}
+	})
+	for s.count() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	for k := range mostCells + 10 {
+		if code := look(k); code != 200 {
+			t.Errorf("cell %d: %d", k, code)
+		}
+	}
+	s.mu.Lock()
+	n, followed, first := len(s.cells), s.cells["0/0"], s.cells["0/1"]
+	s.mu.Unlock()
+	if n != mostCells || followed == nil || followed.viewers != 1 || first != nil {
+		t.Errorf("%d cells are followed; that of a page: %v, the oldest: %v", n, followed, first)
+	}
+	if code := look(1); code != 200 {
+		t.Errorf("the first cell again: %d", code)
+	}
+	leave()
+	all.Wait()
 }
