@@ -147,7 +147,7 @@ func TestKilledRunIsSilent(t *testing.T) {
 }
 
 // A page that stays, in a directory that somebody handed over, sends its own address
-// elsewhere, as no policy keeps it from. It opens nothing else.
+// elsewhere. It opens nothing else.
 func TestPageOfSomebodyElse(t *testing.T) {
 	leaked := make(chan string, 10)
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -198,5 +198,32 @@ func TestPageOfSomebodyElse(t *testing.T) {
 		if r.Body.Close(); r.StatusCode != http.StatusForbidden {
 			t.Errorf("another page %q: %d", other, r.StatusCode)
 		}
+	}
+}
+
+// A graph without links is drawn as its agents; a link to an agent that is not there is
+// left out.
+func TestGraphOfWhatIsThere(t *testing.T) {
+	for _, tc := range []struct {
+		what   string
+		agents int
+		links  [][2]int
+		shown  string
+	}{
+		{"no links", 3, nil, `document.querySelectorAll(".agent").length === 3 && ` +
+			`!document.body.innerText.includes("to draw")`},
+		{"a link to nobody", 3, [][2]int{{0, 7}, {-1, 2}, {1, 2}},
+			`document.querySelectorAll(".agent").length === 3 && document.querySelectorAll(".tie").length === 1`},
+		{"links that the stream does not name", 100, nil, `document.body.innerText.includes("no links to draw")`},
+		{"many agents", 301, nil, `document.body.innerText.includes("too many to draw")`},
+	} {
+		stream := event.NewStream(event.Simulated)
+		src := live.Of("r", stream)
+		stream.Emit(&event.Begin{What: event.OfRun, Name: "r", Unit: "round", Of: 9})
+		stream.Emit(&event.Setup{Agents: event.Agents{Number: tc.agents}, Graph: event.Graph{Name: "ring",
+			Links: tc.links}})
+		p := open(t, serve(t, src))
+		p.until(tc.what, tc.shown, 10*time.Second)
+		p.clean()
 	}
 }

@@ -215,8 +215,9 @@ function graph() {
     return { box, read, rows, details, caption: c.querySelector(".caption") };
   });
   g.caption.textContent = (now.knows ? "Each agent's ring has a piece for every class, filled as far as its model knows it." : "Agents and their links.") + (links.length ? " The more bytes a link has carried, the wider it is. One that loses messages is orange, the stronger the more it loses; one that delivers late is dashed." : "");
-  if (n > 300 || (links.length === 0 && n > 1)) {
-    g.box.replaceChildren(el("p", { class: "quiet" }, `${plural(n, "agent")} on a ${s.graph.name} graph: too many to draw.`));
+  const unnamed = links.length === 0 && n * (n - 1) > 4000; // there may be more than the 2,000 that a stream names
+  if (n > 300 || unnamed) {
+    g.box.replaceChildren(el("p", { class: "quiet" }, `${plural(n, "agent")} on a ${s.graph.name} graph: ${n > 300 ? "too many" : "no links"} to draw.`));
     return;
   }
   const large = n > 64, W = 560, R = large ? 4 : Math.max(12, Math.min(42, 250 / Math.sqrt(n) / 1.6)), pad = R + 26;
@@ -225,6 +226,7 @@ function graph() {
   const svg = el("svg", { svg: true, viewBox: `0 0 ${W} ${W * .82}`, role: "group", "aria-label": `${s.graph.name} graph of ${plural(n, "agent")} and ${plural(links.length, "link")}` });
   const busiest = Math.max(1, ...(now.traffic?.bytes_by_link || [0]));
   links.forEach(([i, j], k) => {
+    if (!at[i] || !at[j]) return; // of an agent that is not there
     const c = carried(k), share = c.bytes / busiest;
     const line = el("line", { svg: true, x1: at[i][0], y1: at[i][1], x2: at[j][0], y2: at[j][1], class: "tie" + (c.bytes ? " used" : "") + (c.lost ? " lossy" : "") + (c.late ? " late" : ""),
       "stroke-width": (c.bytes ? (large ? .4 + share : 1 + 3 * share) : large ? .5 : 1).toFixed(2) },
