@@ -73,7 +73,8 @@ func TestBadLine(t *testing.T) {
 	until(t, "two lines", src, func(s *state) bool { return s.head.Done == 1 && s.watched != nil })
 	write(t, path, good, line(3, now, "progress", `{"done":2,"of":9}`), "{garbage}\n")
 	until(t, "the fault", src, func(s *state) bool {
-		return s.head.Done == 2 && len(s.watched.Faults) == 1 && strings.Contains(s.watched.Faults[0], "line 4")
+		return s.head.Done == 2 && len(s.watched.Faults) == 1 &&
+			strings.Contains(s.watched.Faults[0], "line 4")
 	})
 	write(t, path, good, line(3, now, "progress", `{"done":2,"of":9}`),
 		line(4, now, "progress", `{"done":3,"of":9}`))
@@ -86,8 +87,8 @@ func TestCutFile(t *testing.T) {
 	dir := t.TempDir()
 	path, now := filepath.Join(dir, event.File), time.Now()
 	begin := line(1, now, "begin", beginRun)
-	write(t, path, begin, line(2, now, "note", `{"text":"void"}`), line(3, now, "progress", `{"done":5,"of":9}`),
-		`{"v":1,"seq":4,"time":`)
+	write(t, path, begin, line(2, now, "note", `{"text":"void"}`),
+		line(3, now, "progress", `{"done":5,"of":9}`), `{"v":1,"seq":4,"time":`)
 	src := follows(t, dir)
 	until(t, "all lines", src, func(s *state) bool { return s.head.Done == 5 })
 	var open seen
@@ -104,7 +105,9 @@ func TestCutFile(t *testing.T) {
 	time.Sleep(2 * pollEvery)
 	write(t, path, begin, line(2, now, "progress", `{"done":2,"of":9}`), line(3, now, "progress",
 		`{"done":3,"of":9}`))
-	until(t, "the other line", src, func(s *state) bool { return s.head.Done == 3 && s.watched.Faults == nil })
+	until(t, "the other line", src, func(s *state) bool {
+		return s.head.Done == 3 && s.watched.Faults == nil
+	})
 }
 
 // Two shards of a sweep are one sweep: what is done and to do are sums, and it has ended

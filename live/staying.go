@@ -19,7 +19,8 @@ const stayingPath = "/stays/"
 // token, which does not follow from it.
 func (s *Server) stayingKey(r *http.Request) string {
 	h := hmac.New(sha256.New, []byte(s.opt.Token))
-	fmt.Fprintf(h, "staying\x00%s\x00%s", r.FormValue("s"), r.FormValue("cell"))
+	source, cell := r.FormValue("s"), r.FormValue("cell")
+	fmt.Fprintf(h, "staying\x00%s\x00%s", source, cell)
 	return base64.RawURLEncoding.EncodeToString(h.Sum(nil))
 }
 

@@ -47,8 +47,9 @@ func TestBoundsAreRoundedUp(t *testing.T) {
 		{12.3401, "12.35", "12.35"}, {1e-12, "1e-8", "1e-8"}} {
 		stream.Emit(&event.Standing{Member: "n", Done: uint64(k), Account: event.Account{
 			Epsilon: jsonfloat.Float(tc.epsilon), Lifetime: 300, Delta: 1e-5, Records: uint64(k + 1)}})
-		p.until(tc.value, `now.standing?.ledger.records === `+string(rune('1'+k))+` && !frame`, 10*time.Second)
-		value := value[string](p, `document.querySelector('[aria-label="Epsilon spent, at most"] .value').innerText`)
+		p.until(tc.value, fmt.Sprintf(`now.standing?.ledger.records === %d && !frame`, k+1), 10*time.Second)
+		value := value[string](p,
+			`document.querySelector('[aria-label="Epsilon spent, at most"] .value').innerText`)
 		if got, _, _ := strings.Cut(value, "of"); strings.TrimSpace(got) != tc.value {
 			t.Errorf("epsilon %g is called %q, want %q", tc.epsilon, got, tc.value)
 		}
@@ -111,8 +112,8 @@ func TestBadFileEndsNothing(t *testing.T) {
 	}
 	s := start(t, "live", bad, only(t, out))
 	p := open(t, s.url)
-	p.until("the fault", `/Not all could be read: .*events.jsonl: found line \d+/.test(document.body.innerText)`+
-		` && now.head.end`, 10*time.Second)
+	p.until("the fault", `/Not all could be read: .*events.jsonl: found line \d+/.test(`+
+		`document.body.innerText) && now.head.end`, 10*time.Second)
 	q := open(t, s.url+"?s=1")
 	q.until("the other page", `now.head?.end && document.getElementById("watched").hidden`, 10*time.Second)
 	p.clean()
@@ -137,7 +138,8 @@ func TestKilledRunIsSilent(t *testing.T) {
 	p := open(t, start(t, "live", dir).url)
 	p.until("it has given no word", `/No word since \d\d:\d\d:\d\d. It may have been killed./.test(`+
 		`document.body.innerText) && document.getElementById("state-word").innerText === "no word" && `+
-		`/last word 5 min ago/.test(document.body.innerText) && !document.body.innerText.includes("65 s left")`,
+		`/last word 5 min ago/.test(document.body.innerText) && `+
+		`!document.body.innerText.includes("65 s left")`,
 		10*time.Second)
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
@@ -181,8 +183,9 @@ func TestPageOfSomebodyElse(t *testing.T) {
 		t.Fatalf("it sends %q, the token is %q", from, token)
 	}
 	key := strings.TrimPrefix(from, strings.TrimSuffix(address, "/"+token+"/"))
+	root := strings.TrimSuffix(address, "/"+token+"/")
 	for _, url := range []string{"", "events", "?s=0", "app.js", "do/stop"} {
-		r, err := http.Get(strings.TrimSuffix(address, "/"+token+"/") + strings.TrimSuffix(key, "/") + "/" + url)
+		r, err := http.Get(root + strings.TrimSuffix(key, "/") + "/" + url)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -213,8 +216,10 @@ func TestGraphOfWhatIsThere(t *testing.T) {
 		{"no links", 3, nil, `document.querySelectorAll(".agent").length === 3 && ` +
 			`!document.body.innerText.includes("to draw")`},
 		{"a link to nobody", 3, [][2]int{{0, 7}, {-1, 2}, {1, 2}},
-			`document.querySelectorAll(".agent").length === 3 && document.querySelectorAll(".tie").length === 1`},
-		{"links that the stream does not name", 100, nil, `document.body.innerText.includes("no links to draw")`},
+			`document.querySelectorAll(".agent").length === 3 && ` +
+				`document.querySelectorAll(".tie").length === 1`},
+		{"links that the stream does not name", 100, nil,
+			`document.body.innerText.includes("no links to draw")`},
 		{"many agents", 301, nil, `document.body.innerText.includes("too many to draw")`},
 	} {
 		stream := event.NewStream(event.Simulated)
