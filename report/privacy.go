@@ -114,7 +114,8 @@ type privacyRow struct {
 
 // bounds are those of epsilon as they are printed.
 func (r *privacyRow) bounds() (lower, upper string) {
-	return rundir.FormatEpsilon(float64(r.Epsilon.Lower)), rundir.FormatEpsilon(float64(r.Epsilon.Upper))
+	return rundir.FormatBound(float64(r.Epsilon.Lower), 4, false),
+		rundir.FormatEpsilon(float64(r.Epsilon.Upper))
 }
 
 func (r *privacyRow) agents(names *rundir.Names) string {

@@ -159,7 +159,7 @@ func writeLedgerReport(w io.Writer, r ledger.Report) error {
 		r.Genesis.Budget.Delta, r.Genesis.Adjacency, r.Genesis.Unit,
 		config.Count(r.Genesis.MinRecords, "record"))
 	row("spent", "epsilon %s upper, %s lower, accountant %s", rundir.FormatFine(r.Spent.Epsilon.Upper),
-		rundir.FormatFine(r.Spent.Epsilon.Lower), r.Spent.Accountant)
+		rundir.FormatBound(r.Spent.Epsilon.Lower, 6, false), r.Spent.Accountant)
 	row("checked", "%s, %s", config.Count(r.Signatures, "signature"),
 		config.Count(r.Claims, "recorded epsilon"))
 	if r.Torn > 0 {

@@ -71,7 +71,8 @@ func (g Guarantee) epsilonWords() string {
 	}
 	s := fmt.Sprintf("at most %s at delta %g: this is the guarantee.", FormatFine(upper), g.Delta)
 	if lower < upper && lower > 0 {
-		s += fmt.Sprintf(" The same releases cannot have a smaller one than %s.", FormatFine(lower))
+		s += fmt.Sprintf(" The same releases cannot have a smaller one than %s.",
+			FormatBound(lower, 6, false))
 	}
 	return s
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"sotto/privacy/account/loss"
 )
 
 // discrete is a pair of laws on few outcomes with rational probabilities.
@@ -193,7 +195,7 @@ func fixedSizeOfThree(t *testing.T, eps0 float64, law func([]bool, func(int) flo
 	p, r := law([]bool{true, false, false}, two), law([]bool{false, false, false}, two)
 	// a/(2 s^2) >= R(a) of randomized response: R(a) <= a R(1)/2 fails, so use twice
 	s := 1 / math.Sqrt(eps0*math.Tanh(eps0/2))
-	c := fixedSizeCurve(2./3, s/math.Sqrt2)
+	c := loss.FixedSizeRenyi(2./3, s/math.Sqrt2)
 	for _, a := range []float64{2, 3, 5, 8} {
 		exact := math.Log(math.Pow(p, a)*math.Pow(r, 1-a)+math.Pow(1-p, a)*math.Pow(1-r, 1-a)) / (a - 1)
 		if inner := pureCurve(eps0)(a); inner > a/(s*s) {

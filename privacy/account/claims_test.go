@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"sotto/privacy/account/loss"
 	"sotto/rng"
 )
 
@@ -423,9 +424,9 @@ func TestClaim33(t *testing.T) {
 func TestClaim53(t *testing.T) {
 	t.Parallel()
 	printed := func(a, q, s float64) float64 { return q * q * a / (2 * s * s) }
-	within(t, "order 2", sampledGaussianRDP(0.01, 1, 2), 1.718e-4, 1e-7)
+	within(t, "order 2", loss.SampledGaussianRenyi(0.01, 1, 2), 1.718e-4, 1e-7)
 	within(t, "order 2 printed", printed(2, 0.01, 1), 1e-4, 1e-12)
-	within(t, "order 16", sampledGaussianRDP(0.01, 1, 16), 3.09, 0.005)
+	within(t, "order 16", loss.SampledGaussianRenyi(0.01, 1, 16), 3.09, 0.005)
 	within(t, "order 16 printed", printed(16, 0.01, 1), 8e-4, 1e-12)
 	for _, c := range []struct{ noise, printed, true float64 }{{1, 1.567, 1.828}, {0.7, 2.270, 4.618}} {
 		// T copies of the printed curve are a zCDP curve with rho = T q^2/(2 s^2),

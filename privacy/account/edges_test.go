@@ -22,16 +22,16 @@ func TestEdges(t *testing.T) {
 	}{
 		{"Laplace just below its epsilon", ok(Laplace(18.013008746940937)), 1, AddRemove,
 			0.055515434098138805, never, 7.1292954203512e-17},
-		{"tails without digits", ok(PoissonSampled(0.0057161768, ok(Gaussian(0.0537457836, 1)))), 1, AddRemove,
-			535.828, never, 7.0320160755972e-90},
+		{"tails without digits", ok(PoissonSampled(0.0057161768, ok(Gaussian(0.0537457836, 1)))), 1,
+			AddRemove, 535.828, never, 7.0320160755972e-90},
 		{"798,687,748 of nearly nothing", ok(PoissonSampled(7.727e-9, ok(Gaussian(131436.28, 2)))), 798687748,
 			ReplaceOne, never, 1.79e-10, 4.05e-9},
 		{"noise of 1e16", ok(Gaussian(1e16, 1)), 1, AddRemove, 0, never, 3.9894228040143e-17},
 		{"noise of 1e15", ok(Gaussian(1e15, 1)), 1, AddRemove, never, 1e-30, 7.6804114146073e-15},
 		{"noise of 9e5", ok(Gaussian(900000, 1)), 1, AddRemove, 8.2e-6, never, 1.15137920382863e-20},
 		{"noise of 1e-6", ok(Gaussian(1e-6, 1)), 1, AddRemove, 5.00004e11, never, 3.16711080034294752e-5},
-		{"outcomes of one world alone", ok(BoundedNoise(BoundedGeneralized, math.Sqrt2, 9.5, 2)), 1, ReplaceOne,
-			50, never, 9.47848537069578e-18},
+		{"outcomes of one world alone", ok(BoundedNoise(BoundedGeneralized, math.Sqrt2, 9.5, 2)), 1,
+			ReplaceOne, 50, never, 9.47848537069578e-18},
 	} {
 		acc, err := NewPLD(c.a, Record())
 		if err != nil {
@@ -130,8 +130,10 @@ func TestBinomialTail(t *testing.T) {
 		q, truth float64
 	}{
 		{1 << 53, 100, 1e-15, 4.14689757080965e-67}, {1e15, 2000, 1e-12, 3.05819207863961e-170},
-		{6000, 80, .01, 0.00754298805006497}, {100, 60, .5, 0.0284439668204904}, {100, 40, .5, 0.982399899891148},
-		{1000000, 900, .001, 0.999380812489868}, {5, 0, .5, 1}, {5, 6, .5, 0}, {5, 5, .5, 1. / 32}, {5, 1, .5, 31. / 32},
+		{6000, 80, .01, 0.00754298805006497}, {100, 60, .5, 0.0284439668204904},
+		{100, 40, .5, 0.982399899891148},
+		{1000000, 900, .001, 0.999380812489868}, {5, 0, .5, 1}, {5, 6, .5, 0},
+		{5, 5, .5, 1. / 32}, {5, 1, .5, 31. / 32},
 	} {
 		if got := binomialTail(c.n, c.k, c.q); math.Abs(got-c.truth) > 1e-10*c.truth {
 			t.Errorf("P[Bin(%d, %v) >= %d]: %v, want %v", c.n, c.q, c.k, got, c.truth)

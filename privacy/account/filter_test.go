@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"sotto/privacy/account/loss"
 )
 
 func TestCountFilter(t *testing.T) {
@@ -133,7 +135,7 @@ func TestRDPFilterOrder(t *testing.T) {
 	for f.Admit(ev, 1) == nil {
 		n++
 	}
-	x := sampledGaussianRDP(0.01, 1, 8)
+	x := loss.SampledGaussianRenyi(0.01, 1, 8)
 	if epsilonAt(8, float64(n)*x, 1e-5) > 2 || epsilonAt(8, float64(n+1)*x, 1e-5) <= 2 {
 		t.Errorf("stopped after %d", n)
 	}

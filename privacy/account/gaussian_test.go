@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"sotto/privacy/account/loss"
 )
 
 // bigUpperTail is P[Z > x] for x > 0 in 300-bit arithmetic, by the series of the error
@@ -20,7 +22,7 @@ func bigUpperTail(x float64) *big.Float {
 		term.Mul(term, x2)
 		term.Quo(term, f(float64(2*k+1)))
 	}
-	half := bigExp(x*x/2, prec) // exact when x*x/2 is; callers use short x
+	half := loss.BigExp(x*x/2, prec) // exact when x*x/2 is; callers use short x
 	sum.Quo(sum, half)
 	pi, _ := new(big.Float).SetPrec(prec).SetString(
 		"3.141592653589793238462643383279502884197169399375105820974944592307816406286208998628034825" +
@@ -38,7 +40,7 @@ func TestGaussianDeltaTiny(t *testing.T) {
 		mu, u float64
 	}{{1, 0.5}, {1, 4}, {0.5, 8}, {0.25, 11.5}, {2, 11.5}, {0.0625, 20}} {
 		eps := c.mu*c.u + c.mu*c.mu/2 // u = eps/mu - mu/2
-		far := new(big.Float).SetPrec(600).Mul(bigExp(eps, 600), bigUpperTail(c.u+c.mu))
+		far := new(big.Float).SetPrec(600).Mul(loss.BigExp(eps, 600), bigUpperTail(c.u+c.mu))
 		want, _ := new(big.Float).Sub(bigUpperTail(c.u), far).Float64()
 		if got := GaussianDelta(c.mu, eps); math.Abs(got-want) > 1e-10*want {
 			t.Errorf("mu %v eps %v: %v, want %v", c.mu, eps, got, want)

@@ -68,8 +68,8 @@ func edgeOf(mu, epsilon float64) float64 {
 // smallMu is where the difference of two Mills ratios begins to lose digits.
 const smallMu = 1e-3
 
-// millsFall is mills(u) - mills(u+mu) for mu below smallMu: the integral of 1 - x mills(x)
-// by three nodes of Gauss and Legendre, whose error is below mu^6.
+// millsFall is mills(u) - mills(u+mu) for mu below smallMu: the integral of 1 - x
+// mills(x) by three nodes of Gauss and Legendre, whose error is below mu^6.
 func millsFall(u, mu float64) float64 {
 	slope := func(x float64) float64 {
 		if x < 9 {

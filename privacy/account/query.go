@@ -77,8 +77,8 @@ type query struct {
 	narrow *Interval // see narrowed, once asked for
 }
 
-// impossible bounds the probability, in either direction, of outcomes that the other world
-// does not have.
+// impossible bounds the probability, in either direction, of outcomes that the other
+// world does not have.
 func (q *query) impossible() float64 {
 	const beyond = 1e300
 	var all [2]float64 // -ln of the probability of none

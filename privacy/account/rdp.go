@@ -233,18 +233,3 @@ func sumCurve(l []entry, r relation) curve {
 		return sum
 	}
 }
-
-func logSumExp(xs ...float64) float64 {
-	m := math.Inf(-1)
-	for _, x := range xs {
-		m = math.Max(m, x)
-	}
-	if math.IsInf(m, 0) {
-		return m
-	}
-	var sum float64
-	for _, x := range xs {
-		sum += math.Exp(x - m)
-	}
-	return m + math.Log(sum)
-}

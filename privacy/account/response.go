@@ -1,6 +1,10 @@
 package account
 
-import "math"
+import (
+	"math"
+
+	"sotto/privacy/account/loss"
+)
 
 var responseKind = kind{
 	typ:    TypeRandomizedResponse,
@@ -44,8 +48,8 @@ func RandomizedResponse(p float64, k int) (Event, error) {
 	return newEvent(&body{kind: &responseKind, p: p, k: k})
 }
 
-// response has the probabilities of answers: of the true value, and of each other one; and
-// the logarithm of their ratio.
+// response has the probabilities of answers: of the true value, and of each other one;
+// and the logarithm of their ratio.
 func response(p float64, k int) (hi, lo, l float64) {
 	lo = p / float64(k)
 	return 1 - p + lo, lo, math.Log1p((1 - p) / lo)
@@ -58,7 +62,7 @@ func responseReplace(p float64, k int) curve {
 		if lo == 0 {
 			return math.Inf(1)
 		}
-		return divergence(a, []float64{lo, hi}, []float64{l, -l})
+		return loss.Renyi(a, []float64{lo, hi}, []float64{l, -l})
 	}
 }
 
@@ -72,37 +76,8 @@ func responseZero(p float64, k int) curve {
 			return math.Inf(1) // the null record's answer may be one that the record never gives
 		}
 		// One order serves both directions: the larger of D(P||U) and D(U||P).
-		return math.Max(divergence(a, []float64{1 / n, 1 - 1/n}, []float64{high, low}),
-			divergence(a, []float64{hi, (n - 1) * lo}, []float64{-high, -low}))
-	}
-}
-
-// divergence is the Renyi divergence of order a of outcomes whose probabilities are q, and
-// q e^u in the other world. Of E[e^(au)] - 1 it sums E[expm1(au) - a expm1(u)], of which
-// no term is negative, so that it has digits however near the two worlds are.
-func divergence(a float64, q, u []float64) float64 {
-	terms := make([]float64, 0, 2)
-	for i, v := range u {
-		if q[i] > 0 && v != 0 {
-			terms = append(terms, math.Log(q[i])+lnConvex(a, v))
-		}
-	}
-	if len(terms) == 0 {
-		return 0
-	}
-	const slack = 3e-13 // of the logarithms
-	return softplus(logSumExp(terms...)) * (1 + slack) / (a - 1)
-}
-
-// lnConvex is ln(expm1(a u) - a expm1(u)) for a > 1 and u other than 0.
-func lnConvex(a, u float64) float64 {
-	switch h := a - 1; {
-	case math.Abs(a*u) < .02:
-		return math.Log(smallConvex(a, u))
-	case a*u > 30:
-		return a*u + math.Log1p(h*math.Exp(-a*u)-a*math.Exp(-h*u))
-	default: // e^(au) - 1 - a (e^u - 1), without the terms that cancel for a near 1
-		return math.Log(math.Exp(u)*math.Expm1(h*u) - h*math.Expm1(u))
+		return math.Max(loss.Renyi(a, []float64{1 / n, 1 - 1/n}, []float64{high, low}),
+			loss.Renyi(a, []float64{hi, (n - 1) * lo}, []float64{-high, -low}))
 	}
 }
 
@@ -115,8 +90,8 @@ func responsePair(prob float64, k int, zeroOut bool) pair {
 		if lo == 0 {
 			return atomPair([]atom{{math.Log(n), 1, 1 / n}}, 0, 1-1/n, false)
 		}
-		return atomPair([]atom{{math.Log1p((n - 1) * (1 - prob)), hi, 1 / n}, {math.Log(prob), (n - 1) * lo, (n - 1) / n}},
-			0, 0, false)
+		return atomPair([]atom{{math.Log1p((n - 1) * (1 - prob)), hi, 1 / n},
+			{math.Log(prob), (n - 1) * lo, (n - 1) / n}}, 0, 0, false)
 	}
 	if lo == 0 {
 		return atomPair(nil, 1, 1, true)

@@ -19,7 +19,7 @@ var poissonKind = kind{
 		if !ok || !r.alone() || r.adjacency == ReplaceOne {
 			return nil, errNoProof
 		}
-		return func(a float64) float64 { return sampledGaussianRDP(b.rate, 1/mu, a) }, nil
+		return func(a float64) float64 { return loss.SampledGaussianRenyi(b.rate, 1/mu, a) }, nil
 	},
 	pure: func(b *body, r relation) float64 { // e^eps' = 1 + q (e^eps - 1), both directions
 		e := pureEpsilon(b.event, r)
@@ -67,7 +67,7 @@ var fixedSizeKind = kind{
 		if !ok || !r.alone() || r.adjacency != ReplaceOne {
 			return nil, errNoProof
 		}
-		return fixedSizeCurve(float64(b.batch)/float64(b.population), 1/mu), nil
+		return loss.FixedSizeRenyi(float64(b.batch)/float64(b.population), 1/mu), nil
 	},
 }
 
@@ -241,7 +241,8 @@ func truncatedFor(b *body, r relation) (pair, error) {
 	return p, nil
 }
 
-// largestBatch is the largest max_batch: a tail of so many is a sum of as many logarithms.
+// largestBatch is the largest max_batch: a tail of so many is a sum of as many
+// logarithms.
 const largestBatch = 10_000_000
 
 // binomialTail is P[Bin(n,q) >= k].

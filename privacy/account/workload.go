@@ -110,8 +110,9 @@ func profileOf(p pair, mirrored bool, eps float64) float64 {
 	return d
 }
 
-// profileWithin is profileOf and the error of that difference: tails have relative errors below 2^-49, mixtures of them below 2^-47. Where
-// Q-probabilities have too few digits delta is the bound without them, and may be 0.
+// profileWithin is profileOf and the error of that difference: tails have relative errors
+// below 2^-49, mixtures of them below 2^-47. Where Q-probabilities have too few digits
+// delta is the bound without them, and may be 0.
 func profileWithin(p pair, mirrored bool, eps float64) (delta, err float64) {
 	at := p.Scan()
 	var up, other float64

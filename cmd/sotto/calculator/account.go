@@ -57,7 +57,7 @@ func newAccountEpsilon() *cobra.Command {
 				return m.print(cmd.OutOrStdout(), figures{account.StatedInterval(i), delta, name,
 					plan.Adjacency.String(), plan.Unit.String()},
 					"epsilon %s upper, %s lower, at delta %g\n", rundir.FormatFine(i.Upper),
-					rundir.FormatFine(i.Lower),
+					rundir.FormatBound(i.Lower, 6, false),
 					delta)
 			})
 		},
@@ -89,7 +89,8 @@ func newAccountDelta() *cobra.Command {
 				}
 				return m.print(cmd.OutOrStdout(), figures{epsilon, account.StatedInterval(i), name,
 					plan.Adjacency.String(), plan.Unit.String()},
-					"delta %.6g upper, %.6g lower, at epsilon %g\n", i.Upper, i.Lower, epsilon)
+					"delta %s upper, %s lower, at epsilon %g\n", rundir.FormatDigits(i.Upper, 6, true),
+					rundir.FormatDigits(i.Lower, 6, false), epsilon)
 			})
 		},
 	}
@@ -137,9 +138,9 @@ func newAccountNoise() *cobra.Command {
 				}
 				v := map[string]any{key: noise, "epsilon": account.StatedInterval(res.Epsilon),
 					"delta": target.Delta, "accountant": name, "adjacency": plan.Adjacency.String()}
-				return m.print(cmd.OutOrStdout(), v, "%s %.6g: epsilon %s upper, %s lower, at delta %g\n",
-					key, noise,
-					rundir.FormatFine(res.Epsilon.Upper), rundir.FormatFine(res.Epsilon.Lower), target.Delta)
+				return m.print(cmd.OutOrStdout(), v, "%s %s: epsilon %s upper, %s lower, at delta %g\n",
+					key, rundir.FormatDigits(noise, 6, true), // more noise is less epsilon
+					rundir.FormatFine(res.Epsilon.Upper), rundir.FormatBound(res.Epsilon.Lower, 6, false), target.Delta)
 			})
 		},
 	}
@@ -252,7 +253,7 @@ func newAccountCompose() *cobra.Command {
 				return m.print(cmd.OutOrStdout(),
 					figures{account.StatedInterval(e), delta, name, a.String(), unit.String()},
 					"epsilon %s upper, %s lower, at delta %g\n", rundir.FormatFine(e.Upper),
-					rundir.FormatFine(e.Lower),
+					rundir.FormatBound(e.Lower, 6, false),
 					delta)
 			})
 		},

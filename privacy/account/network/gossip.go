@@ -151,16 +151,16 @@ func (g *Gossip) View(a Adversary) (*View, error) {
 // where it has dropped any, or taken one that is close to the others, and weights are
 // fractions, the rank is computed modulo two primes as well. If that is larger the leaks
 // come from exact arithmetic (up to 128 agents) or are 1 for every agent of which
-// anything arrives; if it is smaller, leaks are overstated, and exact up to 32 agents. Where
-// weights are no fractions and noises differ by more than a thousand they are 1 as soon as a
-// row was dropped.
+// anything arrives; if it is smaller, leaks are overstated, and exact up to 32 agents.
+// Where weights are no fractions and noises differ by more than a thousand they are 1 as
+// soon as a row was dropped.
 func (g *Gossip) Views(adversaries []Adversary) ([]*View, error) {
 	if err := g.validate(); err != nil {
 		return nil, err
 	}
 	views := make([]*View, len(adversaries))
 	var doubtful []int
-	spread := g.spread()
+	spread := spreadOf(g.Noise)
 	for i, a := range adversaries {
 		if err := a.validate(g.Agents); err != nil {
 			return nil, err
@@ -214,16 +214,16 @@ func (g *Gossip) check(views []*View, doubtful []int) {
 	}
 }
 
-// widestSpread is the ratio of two agents' noise up to which a row that was dropped is one
-// of the others' space: that of an agent with little noise is short among theirs.
+// widestSpread is the ratio of two agents' noise up to which a row that was dropped is
+// one of the others' space: that of an agent with little noise is short among theirs.
 const widestSpread = 1e3
 
-// spread is the ratio of the most to the least noise.
-func (g *Gossip) spread() float64 {
-	if g.Noise == nil {
+// spreadOf is the ratio of the most to the least noise.
+func spreadOf(noise []float64) float64 {
+	if noise == nil {
 		return 1
 	}
-	return slices.Max(g.Noise) / slices.Min(g.Noise)
+	return slices.Max(noise) / slices.Min(noise)
 }
 
 // replace computes the view anew in exact arithmetic, or in the worst case.

@@ -56,9 +56,9 @@ func TestDecor(t *testing.T) {
 }
 
 // More curious agents never leave more noise, link noise never takes any away, and the
-// sum over a component of n agents keeps at least Own/sqrt(n).
-// Three agents on a ring have eigenvalues Own^2 and twice Own^2 + 3 Pair^2: the multiplier
-// has its digits also where Own drowns in Pair.
+// sum over a component of n agents keeps at least Own/sqrt(n). Three agents on a ring
+// have eigenvalues Own^2 and twice Own^2 + 3 Pair^2: the multiplier has its digits also
+// where Own drowns in Pair.
 func TestDecorOfLittleOwnNoise(t *testing.T) {
 	for own := 1.; own > 1e-12; own /= 10 {
 		all, err := network.Decor{Agents: 3, Links: ring(3), Own: own, Pair: 1}.Multipliers(nil)

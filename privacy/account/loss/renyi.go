@@ -1,4 +1,4 @@
-package account
+package loss
 
 import (
 	"math"
@@ -6,12 +6,12 @@ import (
 	"sync"
 )
 
-// sampledGaussianRDP is the Renyi divergence of order a > 1 of the Poisson-sampled
+// SampledGaussianRenyi is the Renyi divergence of order a > 1 of the Poisson-sampled
 // Gaussian mechanism of rate q and effective noise multiplier s under add-remove
 // (Mironov, Talwar, Zhang 2019), remove direction, which is the larger one. Integer
 // orders use the binomial sum, others quadrature (not the binomial series, which is loose
 // or divergent).
-func sampledGaussianRDP(q, s, a float64) float64 {
+func SampledGaussianRenyi(q, s, a float64) float64 {
 	switch {
 	case s == 0:
 		return math.Inf(1)
@@ -143,16 +143,17 @@ func logAddExp(x, y float64) float64 {
 // worth their precision.
 const maxDifferenceOrder = 256
 
-// fixedSizeCurve is the curve of the Gaussian mechanism on a batch drawn without
+// FixedSizeRenyi is the curve of the Gaussian mechanism on a batch drawn without
 // replacement, under replace-one (Wang, Balle, Kasiviswanathan 2019, Theorem 27), for
 // noise s relative to the replace-one sensitivity. (a-1) R(a) is convex, so orders
 // between integers are interpolated.
-func fixedSizeCurve(q, s float64) curve {
+func FixedSizeRenyi(q, s float64) func(a float64) float64 {
 	if s == 0 {
 		return func(float64) float64 { return math.Inf(1) }
 	}
 	if q == 1 || math.IsInf(s, 1) {
-		return gaussianCurve(1 / s)
+		mu := 1 / s
+		return func(a float64) float64 { return a * mu * mu / 2 }
 	}
 	// Only a reader of the curve needs them; whether there is one is asked more often.
 	diff := sync.OnceValue(func() []float64 { return lnForwardDifferences(s) })
@@ -209,7 +210,7 @@ func lnForwardDifferences(s float64) []float64 {
 	}
 	prec := uint(640)
 	e := make([]*big.Float, maxDifferenceOrder+1) // exp(c x (x-1))
-	step := bigExp(2*c, prec)                     // ratio of consecutive ratios
+	step := BigExp(2*c, prec)                     // ratio of consecutive ratios
 	ratio := new(big.Float).SetPrec(prec).SetInt64(1)
 	e[0] = new(big.Float).SetPrec(prec).SetInt64(1)
 	for x := 1; x <= maxDifferenceOrder; x++ { // e[x] = e[x-1] exp(2c (x-1))
@@ -238,8 +239,8 @@ func lnForwardDifferences(s float64) []float64 {
 	return out
 }
 
-// bigExp is e^x for x >= 0 by halving, the power series and squaring.
-func bigExp(x float64, prec uint) *big.Float {
+// BigExp is e^x for x >= 0 by halving, the power series and squaring.
+func BigExp(x float64, prec uint) *big.Float {
 	halvings := 0
 	y := new(big.Float).SetPrec(prec + 64).SetFloat64(x)
 	for f := x; f > 0.5; f /= 2 {
@@ -257,4 +258,48 @@ func bigExp(x float64, prec uint) *big.Float {
 		sum.Mul(sum, sum)
 	}
 	return sum
+}
+
+// Renyi is the Renyi divergence of order a of outcomes whose probabilities are q, and
+// q e^u in the other world. Of E[e^(au)] - 1 it sums E[expm1(au) - a expm1(u)], of which
+// no term is negative, so that it has digits however near the two worlds are.
+func Renyi(a float64, q, u []float64) float64 {
+	terms := make([]float64, 0, 2)
+	for i, v := range u {
+		if q[i] > 0 && v != 0 {
+			terms = append(terms, math.Log(q[i])+lnConvex(a, v))
+		}
+	}
+	if len(terms) == 0 {
+		return 0
+	}
+	const slack = 3e-13 // of the logarithms
+	return softplus(logSumExp(terms...)) * (1 + slack) / (a - 1)
+}
+
+// lnConvex is ln(expm1(a u) - a expm1(u)) for a > 1 and u other than 0.
+func lnConvex(a, u float64) float64 {
+	switch h := a - 1; {
+	case math.Abs(a*u) < .02:
+		return math.Log(smallConvex(a, u))
+	case a*u > 30:
+		return a*u + math.Log1p(h*math.Exp(-a*u)-a*math.Exp(-h*u))
+	default: // e^(au) - 1 - a (e^u - 1), without the terms that cancel for a near 1
+		return math.Log(math.Exp(u)*math.Expm1(h*u) - h*math.Expm1(u))
+	}
+}
+
+func logSumExp(xs ...float64) float64 {
+	m := math.Inf(-1)
+	for _, x := range xs {
+		m = math.Max(m, x)
+	}
+	if math.IsInf(m, 0) {
+		return m
+	}
+	var sum float64
+	for _, x := range xs {
+		sum += math.Exp(x - m)
+	}
+	return m + math.Log(sum)
 }
