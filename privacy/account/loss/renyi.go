@@ -43,7 +43,7 @@ func sampledInteger(q, s float64, a int) float64 {
 		}
 		ln = append(ln, choose+float64(k)*lnQ+float64(a-k)*ln1Q+lnExpm1)
 	}
-	return softplus(logSumExp(ln...))
+	return softplus(LogSumExp(ln...))
 }
 
 // softplus is ln(1 + e^x).
@@ -192,7 +192,7 @@ func fixedSizeInteger(q, s float64, a int, diff []float64) float64 {
 		}
 		terms = append(terms, float64(j)*lnQ+choose+term)
 	}
-	return softplus(logSumExp(terms...))
+	return softplus(LogSumExp(terms...))
 }
 
 // lnForwardDifferences returns, for even k up to maxDifferenceOrder, the logarithm of the
@@ -274,7 +274,7 @@ func Renyi(a float64, q, u []float64) float64 {
 		return 0
 	}
 	const slack = 3e-13 // of the logarithms
-	return softplus(logSumExp(terms...)) * (1 + slack) / (a - 1)
+	return softplus(LogSumExp(terms...)) * (1 + slack) / (a - 1)
 }
 
 // lnConvex is ln(expm1(a u) - a expm1(u)) for a > 1 and u other than 0.
@@ -289,7 +289,8 @@ func lnConvex(a, u float64) float64 {
 	}
 }
 
-func logSumExp(xs ...float64) float64 {
+// LogSumExp is ln sum_i e^(x_i), -Inf of none.
+func LogSumExp(xs ...float64) float64 {
 	m := math.Inf(-1)
 	for _, x := range xs {
 		m = math.Max(m, x)
