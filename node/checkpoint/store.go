@@ -96,6 +96,7 @@ func (s *Store) Load() (*Checkpoint, error) {
 	}
 	if last.shared && before != nil && before.serial+1 == last.serial {
 		last.Before = before.Outbox
+		s.there[before.serial%2] = false // what neighbors may lack is in it: it is replaced as a whole
 	}
 	s.serial, s.outbox = last.serial, last.Outbox
 	return last, nil
