@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"sotto/agent"
 	"sotto/config"
 	"sotto/topology"
 )
@@ -14,7 +13,7 @@ import (
 // members have, with the broadcasts that its neighbors have made before that place.
 type replay struct {
 	mailing
-	recording *recording
+	recording *topology.Recording
 }
 
 var _ pacer = (*replay)(nil)
@@ -28,9 +27,9 @@ func (c *Config) checkWakes() error {
 }
 
 func newReplay(n *Node) (*replay, error) {
-	r, err := newRecording(n.cfg.Wakes, n.cfg.Graph, n.cfg.Self)
-	if err == nil && r.own != n.cfg.Rounds {
-		err = config.Bad("rounds", n.cfg.Rounds, fmt.Sprintf("%d, this agent's wakes in the list", r.own))
+	r, err := topology.NewRecording(n.cfg.Wakes, n.cfg.Graph, n.cfg.Self)
+	if err == nil && r.Own != n.cfg.Rounds {
+		err = config.Bad("rounds", n.cfg.Rounds, fmt.Sprintf("%d, this agent's wakes in the list", r.Own))
 	}
 	if err != nil {
 		return nil, err
@@ -109,65 +108,19 @@ func (p *replay) take(l *link, f *Frame) error {
 	return p.read(l, f, p)
 }
 
-func (p *replay) hears(l *link, broadcast uint64) bool { return p.recording.asks(l.id, broadcast) }
+func (p *replay) hears(l *link, broadcast uint64) bool { return p.recording.Asks(l.id, broadcast) }
 
 // noneExpected is after every frame.
 const noneExpected = ^uint64(0)
 
 func (p *replay) expected(l *link, wake uint64) uint64 {
-	if wake >= p.recording.own {
+	if wake >= p.recording.Own {
 		return noneExpected
 	}
-	return p.recording.needs[l.id][wake]
+	return p.recording.Needs[l.id][wake]
 }
 
 // The list is a barrier.
 func (p *replay) judge(m *mailbox, round, present uint64) verdict {
 	return m.judge(round, present, true)
-}
-
-// recording says, in a run whose wakes are recorded beforehand, which broadcast of each
-// neighbor a wake takes in. Broadcast v of an agent is that of its wake number v, counted
-// from 1, and 0 that of its start. Where the graph has both directions of every link, no
-// neighbor can send a later one before this agent has taken its own turn: the list is a
-// barrier as tight as rounds.
-type recording struct {
-	own   uint64                // wakes of this agent
-	needs map[agent.ID][]uint64 // by neighbor: the broadcast that each of this agent's wakes takes in
-	asked map[agent.ID][]bool   // by neighbor: whether it takes in each of this agent's broadcasts
-}
-
-// newRecording reads the list of who wakes, in order, for one agent.
-func newRecording(wakes []agent.ID, g *topology.Graph, self agent.ID) (*recording, error) {
-	if g.Directed() {
-		return nil, config.Bad("graph", g.Name(), "links in both directions, where wakes are recorded")
-	}
-	t := &recording{needs: map[agent.ID][]uint64{}, asked: map[agent.ID][]bool{}}
-	count := make([]uint64, g.Agents())
-	mark := func(i agent.ID, v uint64) {
-		for uint64(len(t.asked[i])) <= v {
-			t.asked[i] = append(t.asked[i], false)
-		}
-		t.asked[i][v] = true
-	}
-	for k, i := range wakes {
-		if int(i) >= len(count) {
-			return nil, config.Bad(fmt.Sprintf("wakes[%d]", k), i, fmt.Sprintf("0 to %d", len(count)-1))
-		}
-		if i == self {
-			for _, nb := range g.In(self) {
-				t.needs[nb.ID] = append(t.needs[nb.ID], count[nb.ID])
-			}
-		} else if g.Weight(i, self) != 0 {
-			mark(i, count[self])
-		}
-		count[i]++
-	}
-	t.own = count[self]
-	return t, nil
-}
-
-// asks reports whether a neighbor takes in broadcast v.
-func (t *recording) asks(i agent.ID, v uint64) bool {
-	return v < uint64(len(t.asked[i])) && t.asked[i][v]
 }
