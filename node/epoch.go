@@ -9,6 +9,7 @@ import (
 	"sotto/agent"
 	"sotto/config"
 	"sotto/node/checkpoint"
+	"sotto/node/mark"
 )
 
 // A run's members may change between two rounds: an amended roster begins when an agreed
@@ -332,6 +333,27 @@ func (p *barrier) join(round uint64) error {
 // joins reports whether the node is new in a round.
 func (c *Config) joins(round uint64) bool {
 	return c.Since != nil && c.Since.Was[c.Self] < 0 && round == c.Since.Round
+}
+
+// anew reports whether a mark of a member that is new in the present roster is of before
+// it had left. Its state is gone with its place, and its charges are not.
+func (h *change) anew(i agent.ID, m *mark.Mark) bool {
+	s := h.n.cfg.Since
+	return s != nil && s.Was[i] < 0 && m.Round < s.Round
+}
+
+// comer finds the new member of the present roster that has signed a mark; -1: none has.
+func (h *change) comer(signed []byte) int {
+	c := &h.n.cfg
+	for i, was := range c.Since.Was {
+		if was >= 0 {
+			continue
+		}
+		if _, err := mark.Parse(signed, c.origin(), agent.ID(i), c.Keys[i]); err == nil {
+			return i
+		}
+	}
+	return -1
 }
 
 // adopt gives a new member the mean of its neighbors' models, by their weights.

@@ -49,6 +49,13 @@ func (g *generations) live(t *testing.T, person int) error {
 	}
 	for {
 		err := g.once(t, person, disk, near)
+		if r := g.returns[person]; r != nil && !r.took && errors.Is(err, node.ErrRemoved) {
+			if err := r.begin(disk, person); err != nil {
+				return err
+			}
+			disk = r.disk
+			continue
+		}
 		if !errors.Is(err, ledgertest.ErrCrashed) {
 			g.mu.Lock() // a crash may come at the very end
 			g.disks[person] = disk.Recover(func(n int) int { return n - 1 })
@@ -67,6 +74,24 @@ func (g *generations) live(t *testing.T, person int) error {
 	}
 }
 
+// begin leaves a person the ledger alone, the newest or that of an earlier round.
+func (r *comeback) begin(disk *ledgertest.CrashFS, person int) error {
+	r.took = true
+	disk = disk.Recover(func(n int) int { return n - 1 }) // where it has crashed at the very end
+	newest, err := ledger.Verify("/ledger", ledger.Options{FS: disk, Accountant: "rdp"})
+	r.charged = newest.Charges
+	if r.disk == nil {
+		r.disk = disk
+	}
+	r.disk.CrashAt = 0
+	for _, file := range []string{"/person/checkpoint", "/person/checkpoint.2", name(1), name(2), name(3)} {
+		if err := r.disk.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return err
+}
+
 // once runs a person until the next crash or the end, over changes of members.
 func (g *generations) once(t *testing.T, person int, disk *ledgertest.CrashFS, near func(uint64)) error {
 	for changed := 0; ; changed = 1 {
@@ -79,6 +104,9 @@ func (g *generations) once(t *testing.T, person int, disk *ledgertest.CrashFS, n
 			return err
 		}
 		epoch := slices.IndexFunc(g.rosters, func(r generation) bool { return r.number(person) >= 0 })
+		if r := g.returns[person]; r != nil && r.took {
+			epoch = r.epoch
+		}
 		opt := ledger.Options{Key: nodetest.Key(agent.ID(person)), FS: disk, Filter: nothing{},
 			Accountant: "rdp"}
 		if check != nil {
@@ -128,6 +156,9 @@ func (g *generations) epoch(t *testing.T, epoch, person int, disk *ledgertest.Cr
 			},
 			OnRollback: func(m *mark.Mark, missing, _ uint64) error {
 				g.told = append(g.told, m.Round)
+				if r := g.returns[person]; r != nil {
+					r.missing += missing
+				}
 				for range missing {
 					if _, err := l.Charge(event); err != nil {
 						return err
@@ -142,6 +173,9 @@ func (g *generations) epoch(t *testing.T, epoch, person int, disk *ledgertest.Cr
 	g.config(&c, disk, epoch, person, crash)
 	c.OnRound = func(r node.RoundReport) {
 		near(r.Round + 1)
+		if back := g.returns[person]; back != nil && r.Round == back.copied && r.Round > 0 && !back.took {
+			back.disk = disk.Clone()
+		}
 		switch {
 		case g.dies[person] > 0 && r.Round >= g.dies[person]:
 			crash(errDead)
@@ -172,8 +206,21 @@ func (g *generations) epoch(t *testing.T, epoch, person int, disk *ledgertest.Cr
 	}
 	g.mu.Lock()
 	g.params[person] = slices.Clone(n.Params())
+	g.accuse(n, now)
 	g.mu.Unlock()
 	return err
+}
+
+// accuse notes whom a node says to have been rolled back. g.mu is held.
+func (g *generations) accuse(n *node.Node, now *generation) {
+	for _, peer := range n.Status().Peers {
+		var who int
+		if fmt.Sscanf(peer.Name, "agent %d", &who); peer.RolledBack > 0 {
+			if r := g.returns[now.people[who]]; r != nil {
+				r.accusers++
+			}
+		}
+	}
 }
 
 // run runs everybody, and wants the errors.
@@ -280,6 +327,48 @@ func TestARestoreOverAChange(t *testing.T) {
 				r, err := ledger.Verify("/ledger", ledger.Options{FS: g.disks[2], Accountant: "rdp"})
 				if err != nil || r.Charges < 60 || r.Charges > 60+30 {
 					t.Errorf("%d charges, want 60 to 90: %v", r.Charges, err)
+				}
+			})
+		})
+	}
+}
+
+// Members that leave and come back by later rosters, with nothing but a ledger: with an
+// older copy of it they are told what they had charged before they had left, and charge
+// it before anybody hears them, also where the others were killed meanwhile; with the
+// newest one nobody says anything against them.
+func TestLeavingForgetsNoCharge(t *testing.T) {
+	t.Parallel()
+	for name, copied := range map[string][2]uint64{"older copies": {6, 11}, "the newest": {}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := newGenerations(t, "dsgd", 75,
+					generation{people: []int{0, 1, 2, 3}},
+					generation{people: []int{0, 1, 3}, from: 15}, // 2 leaves
+					generation{people: []int{1, 0, 4}, from: 30}, // 3 leaves
+					generation{people: []int{0, 4, 2, 1}, from: 45},
+					generation{people: []int{3, 0, 2, 4, 1}, from: 60},
+				)
+				g.takes = time.Second
+				g.returns = map[int]*comeback{2: {epoch: 3, copied: copied[0]},
+					3: {epoch: 4, copied: copied[1]}}
+				if copied[0] > 0 {
+					g.kills = 8
+				}
+				g.run(t, nil)
+				if t.Failed() {
+					return
+				}
+				for p, r := range g.returns {
+					l, err := ledger.Verify("/ledger", ledger.Options{FS: g.disks[p], Accountant: "rdp"})
+					after := map[int]uint64{2: 30, 3: 15}[p]
+					if err != nil || l.Charges < r.charged+after {
+						t.Errorf("person %d: %d charges after %d and at least %d more: %v", p, l.Charges,
+							r.charged, after, err)
+					}
+					if lied := r.copied > 0; lied != (r.missing > 0) || lied != (r.accusers > 0) {
+						t.Errorf("person %d: %+v", p, *r)
+					}
 				}
 			})
 		})

@@ -39,10 +39,22 @@ type generations struct {
 	back, copied uint64
 	copy         *ledgertest.CrashFS
 	told         []uint64 // rounds that it was told
+	returns      map[int]*comeback
 	mu           sync.Mutex
 	killed       int
 	params       map[int]tensor.Vec
 	disks        map[int]*ledgertest.CrashFS
+}
+
+// comeback is how a person that has left takes part again.
+type comeback struct {
+	epoch    int    // whose roster has it again
+	copied   uint64 // its ledger is that of this round; 0: the newest
+	disk     *ledgertest.CrashFS
+	took     bool   // it is back
+	missing  uint64 // charges that it was told of then
+	charged  uint64 // charges that it had when it left
+	accusers int    // members whose status says that it was rolled back
 }
 
 // generation is one roster: who takes part, from which round on.

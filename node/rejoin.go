@@ -15,6 +15,9 @@ import (
 func (p *barrier) rejoin(round uint64) error {
 	n, from := p.n, p.n.check.Round
 	p.restart()
+	if n.cfg.joins(round) {
+		return p.join(round)
+	}
 	var rounds []uint64 // the last two not after round that somebody hears
 	for k := round + 1; k > 0 && len(rounds) < checkpoint.Kept; {
 		if k--; k < n.cfg.Rounds && p.ties.heard(k) {

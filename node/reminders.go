@@ -20,7 +20,11 @@ func (s *standing) remind(h *mark.Signed) {
 	if h.Process == n.nonce {
 		return // what this process has said itself
 	}
-	if r := n.reminder; r == nil || h.After(r) {
+	if n.anew(n.cfg.Self, &h.Mark) { // it is not to go back to that place
+		if h.Generation > n.generation {
+			n.generation, n.signed = h.Generation, nil
+		}
+	} else if r := n.reminder; r == nil || h.After(r) {
 		n.reminder = &h.Mark
 	}
 	if owes := n.owes(&h.Mark); owes > 0 && (n.debt == nil || owes > n.owes(n.debt)) {

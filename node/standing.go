@@ -289,6 +289,7 @@ func (s *standing) encodeMarks(claims [checkpoint.Kept]mark.Claim) []byte {
 				Signed: h.Bytes})
 		}
 	}
+	m.Members = append(m.Members, n.left...)
 	return m.Encode()
 }
 
@@ -303,7 +304,7 @@ func (s *standing) decodeMarks(b []byte, place func(i uint64) (int, bool)) (
 	if len(b) == 0 || !n.cfg.marks() {
 		return claims, nil
 	}
-	m, err := mark.ReadMemory(b, len(claims), 3*roster.MaxMembers)
+	m, err := mark.ReadMemory(b, len(claims), 3*roster.MaxMembers+mark.MostLeft)
 	if err != nil {
 		return claims, fmt.Errorf("%w: %w", checkpoint.ErrState, err)
 	}
@@ -312,17 +313,19 @@ func (s *standing) decodeMarks(b []byte, place func(i uint64) (int, bool)) (
 	for _, r := range m.Members {
 		i, there := place(r.Member)
 		switch {
-		case !there && n.check.Run == n.cfg.Run && n.cfg.Since == nil:
+		case !there && n.cfg.Since == nil:
 			return claims, fmt.Errorf("%w: a mark of member %d", checkpoint.ErrState, r.Member)
-		case !there: // it has left
-			continue
+		case !there: // it has left, and may be back
+			if i = n.comer(r.Signed); i < 0 {
+				r.Member = mark.Left
+				n.left = append(n.left, r)
+				continue
+			}
 		}
-		a, h := &n.known[i], mark.Signed{Mark: mark.Read(r.Signed), Bytes: r.Signed}
-		if a.backs, a.lied = r.Backs, r.Lied; a.Last.Bytes == nil {
-			a.Last = h
-		} else {
-			a.Former = append(a.Former, h)
-		}
+		a := &n.known[i]
+		a.backs, a.lied = r.Backs, r.Lied
+		a.Recall(r.Signed)
 	}
+	n.left = n.left[:min(len(n.left), mark.MostLeft)] // the first have left last
 	return claims, nil
 }

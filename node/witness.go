@@ -37,6 +37,7 @@ type witness struct {
 	clone      error          // a neighbor has shown the mark of another process of this member's
 	broadcasts atomic.Bool    // what is sent in a round is one for all
 	courier    courier
+	left       []mark.Remembered // of members that have left
 }
 
 // marks reports whether the node signs what it says.
@@ -143,8 +144,9 @@ func (w *witness) admit(f *Frame, a *acquaintance, h *mark.Signed) error {
 		a.Keep(*h)
 		return nil
 	}
-	if h.Behind(&last.Mark) {
-		if h.Generation == last.Generation && (f.Kind != Hello || h.Process == last.Process) {
+	anew := n.anew(f.Sender, &last.Mark)
+	if anew && h.Lacks(&last.Mark) || !anew && h.Behind(&last.Mark) {
+		if !anew && h.Generation == last.Generation && (f.Kind != Hello || h.Process == last.Process) {
 			return nil // it was under way while others came
 		}
 		n.back(f.Sender, a, h)
@@ -304,8 +306,10 @@ func (w *witness) exchange(round uint64) {
 		}
 	}
 	for i := range n.known {
-		if marks := to[agent.ID(i)]; marks != nil {
-			n.testify(agent.ID(i), marks, false)
+		id, last := agent.ID(i), &n.known[i].Last
+		back := last.Bytes != nil && n.links[id] == nil && n.anew(id, &last.Mark)
+		if marks := to[id]; marks != nil || back {
+			n.testify(id, marks, false)
 		}
 	}
 }

@@ -50,6 +50,16 @@ func (a *History) Keep(h Signed) {
 	}
 }
 
+// Recall takes in a mark that was kept, the newest of a member first.
+func (a *History) Recall(signed []byte) {
+	h := Signed{Mark: Read(signed), Bytes: signed}
+	if a.Last.Bytes == nil {
+		a.Last = h
+	} else {
+		a.Former = append(a.Former, h)
+	}
+}
+
 // Contradiction finds a mark that gives a round another content than m does.
 func (a *History) Contradiction(m *Mark) *Signed {
 	for _, h := range append([]Signed{a.Last}, a.Earlier...) {

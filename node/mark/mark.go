@@ -167,8 +167,15 @@ func (m *Mark) Behind(o *Mark) bool {
 	if m.Generation != o.Generation {
 		return m.Generation < o.Generation
 	}
-	return m.Round < o.Round || m.Charges < o.Charges ||
-		m.Ledger == o.Ledger && m.Head.Seq < o.Head.Seq
+	return m.Round < o.Round || m.Lacks(o)
+}
+
+// Lacks reports whether the ledger that m shows has fewer charges of the run than that of
+// o, or is the same one with fewer records, of a member that does not say that it was
+// rolled back.
+func (m *Mark) Lacks(o *Mark) bool {
+	return m.Charges < o.Charges ||
+		m.Generation <= o.Generation && m.Ledger == o.Ledger && m.Head.Seq < o.Head.Seq
 }
 
 // After reports whether m was made after o, by a member that has not gone back.

@@ -17,10 +17,17 @@ type Memory struct {
 	Members    []Remembered
 }
 
+// Left stands for the numbers of members that are not in the present roster. Whose their
+// marks are the signatures say, when somebody comes back.
+const Left = ^uint64(0)
+
+// MostLeft is how many marks of members that have left are kept.
+const MostLeft = 1000
+
 // Remembered is a mark that is kept of one member, and what is known of it. The first one
 // of a member is its newest, others are of processes before.
 type Remembered struct {
-	Member uint64
+	Member uint64 // its number, or Left
 	Backs  uint64 // how often it has said that it was rolled back
 	Lied   bool
 	Signed []byte
