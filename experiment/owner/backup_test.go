@@ -1,12 +1,14 @@
 package owner_test
 
 import (
+	"crypto/ed25519"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"sotto/experiment/owner"
 	"sotto/node/checkpoint"
+	"sotto/privacy/account"
 	"sotto/privacy/ledger"
 )
 
@@ -53,6 +55,16 @@ func TestBackupHasTheResults(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
+	l, err := ledger.Create(filepath.Join(dir, "ledger", "of-csv"), ledger.Genesis{
+		Adjacency: account.ZeroOut, Unit: account.Record(), Budget: account.Budget{Epsilon: 1, Delta: 1e-5},
+		MinRecords: 10}, ledger.Options{Key: ed25519.NewKeyFromSeed(make([]byte, 32)), FS: fsys,
+		Accountant: "rdp"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
 	b := owner.Backup{Policy: filepath.Join(dir, "policy.toml"), State: state}
 	to := filepath.Join(dir, "one.tar")
 	if _, err := b.Write(to); err != nil {
@@ -63,6 +75,9 @@ func TestBackupHasTheResults(t *testing.T) {
 		FS: fsys}
 	if _, err := r.Read(to); err != nil {
 		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(there, "ledger", "of-csv", checkpoint.RestoredFile)); err != nil {
+		t.Errorf("a new state directory loses the note of the restore: %v", err)
 	}
 	for _, name := range left {
 		path := filepath.Join(r.State, name)

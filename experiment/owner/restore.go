@@ -227,13 +227,22 @@ func continues(there, backup string) error {
 // install writes the mark, then the ledgers, the state, the key and, last, the policy,
 // without which no node starts.
 func (r *Restore) install(temp, ledgers string, m *Manifest) error {
+	b, err := json.Marshal(checkpoint.Restored{Restored: true, HeadSeq: m.HeadSeq, Round: m.Round})
+	if err != nil {
+		return err
+	}
+	var marked []string // directories: a new one for the state must not lose the note
 	if r.State != "" && m.Run != "" {
-		b, err := json.Marshal(checkpoint.Restored{Restored: true, HeadSeq: m.HeadSeq, Round: m.Round})
-		if err != nil {
-			return err
+		marked = append(marked, r.State)
+	}
+	for _, f := range m.Files {
+		if name := filepath.FromSlash(f.Name); filepath.Base(name) == "genesis.json" {
+			marked = append(marked, filepath.Dir(r.place(f.Name, ledgers)))
 		}
-		mark := bytes.NewReader(append(b, '\n'))
-		if err := r.write(filepath.Join(r.State, checkpoint.RestoredFile), mark); err != nil {
+	}
+	for _, dir := range marked {
+		to := filepath.Join(dir, checkpoint.RestoredFile)
+		if err := r.write(to, bytes.NewReader(append(b, '\n'))); err != nil {
 			return err
 		}
 	}
@@ -307,21 +316,30 @@ func (r *Restore) write(to string, src io.Reader) error {
 }
 
 // noteRestored has the ledger, and so every later statement, say that charges after the
-// backup may be missing.
+// backup may be missing. The note beside the ledger is then in it.
 func (p *process) noteRestored() error {
-	b, err := os.ReadFile(filepath.Join(p.State, checkpoint.RestoredFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+	beside := filepath.Join(p.ledger.Dir(), checkpoint.RestoredFile)
+	for _, path := range []string{beside, filepath.Join(p.State, checkpoint.RestoredFile)} {
+		b, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		var mark checkpoint.Restored
+		if err == nil {
+			err = json.Unmarshal(b, &mark)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		if err := p.noteOnce(
+			fmt.Sprintf("restored from a backup whose state knew of record %d: charges after the backup "+
+				"may be missing", mark.HeadSeq),
+		); err != nil {
+			return err
+		}
 	}
-	var mark checkpoint.Restored
-	if err == nil {
-		err = json.Unmarshal(b, &mark)
+	if err := os.Remove(beside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", filepath.Join(p.State, checkpoint.RestoredFile), err)
-	}
-	return p.noteOnce(
-		fmt.Sprintf("restored from a backup whose state knew of record %d: charges after the backup "+
-			"may be missing", mark.HeadSeq),
-	)
+	return nil
 }
