@@ -42,7 +42,7 @@ func (g *generations) live(t *testing.T, person int) error {
 	near := func(round uint64) {
 		for e := 1; e < len(g.rosters); e++ {
 			if k := g.rosters[e].from; round+4 >= k && round <= k+3 && left[e] > 0 && disk.CrashAt == 0 {
-				disk.CrashAt = disk.Changes + 1 + int(chance.Below(6))
+				disk.CrashAt = disk.Changes + 1 + int(chance.Below(12)) // a start changes six
 				left[e]--
 			}
 		}
@@ -279,6 +279,9 @@ func membersChange(t *testing.T, name string) {
 		r, err := ledger.Verify("/ledger", ledger.Options{FS: disk, Accountant: "rdp",
 			PublicKey: nodetest.Key(agent.ID(p)).Public().(ed25519.PublicKey)})
 		answers := map[int]uint64{0: 60, 1: 20, 2: 60, 3: 60, 4: 40, 5: 20}[p]
+		if name == "dsgt" && p != 1 { // it asks nothing at the end
+			answers--
+		}
 		if err != nil || r.Charges < answers || r.Charges > answers+uint64(2*g.kills) {
 			t.Errorf("person %d: %d charges, want %d and at most %d more: %v", p, r.Charges, answers,
 				2*g.kills, err)
