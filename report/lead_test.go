@@ -20,7 +20,7 @@ func TestLead(t *testing.T) {
 	}{
 		{"private", 3.99121, &rundir.Stats{Mean: .8041, Min: .7905, Max: .82}, []string{
 			"4 agents on a ring graph reached an accuracy of 80.41 % on average, the worst of them 79.05 %.",
-			"With secret noise, that would cost any one record at most epsilon 3.9912 at delta 1e-05.",
+			"With secret noise, that would cost any one record at most epsilon 3.9913 at delta 1e-05.",
 			`<p class="value">4.00</p>`, `<p class="value">80.41<small>%</small></p>`}},
 		{"without privacy", math.Inf(1), &rundir.Stats{Mean: .9, Min: .9, Max: .9}, []string{
 			"Nothing bounds what that tells about a record.", "∞"}},

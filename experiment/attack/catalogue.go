@@ -152,8 +152,9 @@ func boundedTruth(n privacy.PaperNoise) func() (float64, error) {
 		if err != nil {
 			return 0, err
 		}
+		// what the cut leaves out has probability delta, to round-off
 		i, err := account.Epsilon(account.Plan{Adjacency: account.ReplaceOne, Unit: account.Record(),
-			Steps: []account.PlanStep{account.Fixed(ev, 1)}}, n.Delta)
+			Steps: []account.PlanStep{account.Fixed(ev, 1)}}, n.Delta*(1+1e-12))
 		return i.Upper, err
 	}
 }

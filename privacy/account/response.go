@@ -95,7 +95,8 @@ func responseZero(p float64, k int) curve {
 			return x
 		}
 		pu := math.Log(n) + loss.LogSumExp(a*math.Log(hi), math.Log(n-1)+a*math.Log(lo))/(a-1)
-		up := -math.Log(n)*a/(a-1) + loss.LogSumExp((1-a)*math.Log(hi), math.Log(n-1)+(1-a)*math.Log(lo))/(a-1)
+		up := -math.Log(n)*a/(a-1) +
+			loss.LogSumExp((1-a)*math.Log(hi), math.Log(n-1)+(1-a)*math.Log(lo))/(a-1)
 		return math.Max(pu, up)
 	}
 }

@@ -140,7 +140,8 @@ func newAccountNoise() *cobra.Command {
 					"delta": target.Delta, "accountant": name, "adjacency": plan.Adjacency.String()}
 				return m.print(cmd.OutOrStdout(), v, "%s %s: epsilon %s upper, %s lower, at delta %g\n",
 					key, rundir.FormatDigits(noise, 6, true), // more noise is less epsilon
-					rundir.FormatFine(res.Epsilon.Upper), rundir.FormatBound(res.Epsilon.Lower, 6, false), target.Delta)
+					rundir.FormatFine(res.Epsilon.Upper), rundir.FormatBound(res.Epsilon.Lower, 6, false),
+					target.Delta)
 			})
 		},
 	}
