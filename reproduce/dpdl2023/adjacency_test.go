@@ -161,8 +161,8 @@ func TestSmallestAgentsOfCommittedRows(t *testing.T) {
 			steps, _ := strconv.ParseUint(at(l, "charges"), 10, 64)
 			got := reproduce.Number(c.under(own, r, []sweep.Row{{Charges: steps}}))
 			want, err := strconv.ParseFloat(at(l, "epsilon_upper"), 64)
-			// a row of engine 4 pays for rounding to the noise's grid, too, up to .3 %, which
-			// noise that was calibrated for the row's own figure has in it
+			// a row of engine 4 pays for rounding to the noise's grid, too, up to .3 %;
+			// noise that was calibrated for the row's own figure has that in it
 			if err != nil || math.Abs(got/want-1) > 1e-3 && !(r.mode == "replication" &&
 				at(l, "engine") == "4" && want > got && want < 1.003*got) {
 				t.Errorf("%s, cell %s: the smallest agent has epsilon %.6g, the row %.6g (%v)", name,
