@@ -152,9 +152,14 @@ func TestMessageHead(t *testing.T) {
 		t.Errorf("to %d, %d bytes, %v; want 4, %d", to, size, err, len(b))
 	}
 	for i := range b {
-		if _, _, err := agent.MessageHead(b[:i]); !errors.Is(err, agent.ErrMessage) {
+		if _, _, err := agent.MessageHead(b[:i]); !errors.Is(err, agent.ErrMessage) ||
+			agent.MessageValues(b[:i]) != 0 {
 			t.Fatalf("cut at %d: %v", i, err)
 		}
+	}
+	half := agent.AppendMessageBF16(nil, &agent.Message{Body: tensor.Vec{1, 2}})
+	if n, m := agent.MessageValues(append(b, 9)), agent.MessageValues(half); n != 3 || m != 2 {
+		t.Errorf("%d and %d values, want 3 and 2", n, m)
 	}
 }
 

@@ -135,6 +135,14 @@ func MessageHead(b []byte) (to ID, size int, err error) {
 	return ID(binary.LittleEndian.Uint32(b[5:])), size, nil
 }
 
+// MessageValues is the number of values of the message at the front of b; 0 without one.
+func MessageValues(b []byte) int {
+	if _, size, err := MessageHead(b); err == nil {
+		return (size - messageHeader) / width(b[0])
+	}
+	return 0
+}
+
 // AppendVec appends the elements of v, little-endian; checkpoints use it too.
 func AppendVec(b []byte, v tensor.Vec) []byte { return v.AppendBytes(b) }
 

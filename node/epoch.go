@@ -155,7 +155,7 @@ func (h *change) amend(f *Frame) error {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	fork := &n.known[f.Sender].fork
+	fork := &n.known[f.Sender].fork.next
 	switch *fork = ""; {
 	case err == nil:
 		return nil
@@ -187,6 +187,7 @@ func (h *change) other(from agent.ID, f *Frame) error {
 			return RefusedEpoch
 		}
 	}
+	n.known[from].fork.now = fmt.Sprintf("%x", f.Run[:4])
 	return fmt.Errorf("%w: it follows roster %x, this node %x", RefusedRun, f.Run[:4], n.cfg.Run[:4])
 }
 
@@ -271,12 +272,13 @@ func (h *change) outrun() bool {
 	switch i := int(n.cfg.Self); {
 	case n.next == nil:
 		return false
-	case n.next.Removed && (n.next.Gone[i] || n.check.Round >= n.next.Round):
+	case n.next.Removed && n.next.Gone[i]:
 		return true
-	case n.check.Round >= n.until:
+	case n.check.Round >= n.until: // its neighbors may still lack its last messages
 		return false
 	}
-	return slices.ContainsFunc(n.order, func(l *link) bool { return l.onward })
+	return n.next.Removed && n.check.Round >= n.next.Round ||
+		slices.ContainsFunc(n.order, func(l *link) bool { return l.onward })
 }
 
 // carry takes over a checkpoint of the roster before.
@@ -305,7 +307,7 @@ func (h *change) carry(c *checkpoint.Checkpoint) error {
 // before. A node that had not come so far sends nothing before it knows where it is.
 func (p *barrier) carry(c *checkpoint.Checkpoint) error {
 	n := p.n
-	p.values = max(bodyLength(c.Outbox), bodyLength(c.Before))
+	p.values = max(agent.MessageValues(c.Outbox), agent.MessageValues(c.Before))
 	var err error
 	if n.cfg.Algorithm, err = n.cfg.Restart(slices.Clone(n.cfg.Algorithm.Params())); err != nil {
 		return err

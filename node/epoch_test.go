@@ -425,6 +425,54 @@ func TestALateWordOfARemoval(t *testing.T) {
 	}
 }
 
+// A member that has left, and is killed then, stays until a neighbor that was killed too
+// has what it sent last: it ended at once, and its neighbors waited for good.
+func TestWhoLeavesIsKilled(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var kill context.CancelFunc
+		w := nodetest.NewWorld(t, nodetest.Options{Factory: factory(t, "dsgd"), Agents: 2, Graph: "complete",
+			Change: func(i int, c *node.Config) {
+				leaver := []bool{true, false}
+				c.Restart, c.Next = never, &node.Amendment{Run: digest(1), Round: 3, Removed: i == 0,
+					Leave: leaver, Gone: make([]bool, 2)}
+				c.OnRound = func(r node.RoundReport) {
+					switch { // the last round of the one begins while the other is between two
+					case i == 1 && r.Round == 1:
+						time.Sleep(time.Second)
+					case i == 0 && r.Round == 2:
+						kill()
+					}
+				}
+			}})
+		disks := []*ledgertest.CrashFS{ledgertest.NewCrashFS(), ledgertest.NewCrashFS()}
+		ledgers := []ledger.Ledger{ledger.NewMemory(nil), ledger.NewMemory(nil)}
+		for _, want := range [][2]error{{context.Canceled, context.Canceled},
+			{node.ErrRemoved, node.ErrChange}} {
+			var ctx context.Context
+			ctx, kill = context.WithTimeout(context.Background(), 5*time.Minute)
+			net := openMemory(t, 2)
+			var all sync.WaitGroup
+			for i, want := range want {
+				tr := net.Open(t, agent.ID(i))
+				defer tr.Close()
+				n, store, err := w.Node(t, i, tr, disks[i], ledgers[i])
+				if err != nil {
+					t.Fatal(err)
+				}
+				all.Go(func() {
+					defer store.Close()
+					if err := n.Run(ctx); !errors.Is(err, want) {
+						t.Errorf("node %d at round %d ends with %v, want %v", i, n.Status().Round, err, want)
+					}
+				})
+			}
+			all.Wait()
+			kill()
+		}
+	})
+}
+
 // An amendment whose round is past, or a second one, is refused in words, and so is one
 // of a run whose members cannot change.
 func TestAmendmentsThatCannotHold(t *testing.T) {

@@ -114,7 +114,7 @@ func (p *pairing) take(l *link, f *Frame) error {
 func (p *pairing) takeReply(m meeting, msgs []agent.Message) error {
 	n, t, with := p.n, &p.table, p.partners[m.with]
 	if t.awaits != nil && *t.awaits == m && t.reply == nil {
-		if want := bodyLength(n.check.Outbox); len(msgs[0].Body) != want { // as long as the offer
+		if want := agent.MessageValues(n.check.Outbox); len(msgs[0].Body) != want { // as long as the offer
 			return fmt.Errorf("%w: %w: a reply of %d values, allowed: %d", RefusedFrame, ErrFrame,
 				len(msgs[0].Body), want)
 		}

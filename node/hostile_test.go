@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -37,6 +38,8 @@ func TestHostileFrames(t *testing.T) {
 		}
 		big := with(func(*node.Frame) {})
 		copy(big[52:], []byte{255, 255, 255, 255})
+		other := r.w.Run
+		other[0]++
 		version := with(func(*node.Frame) {})
 		version[4] = 3
 		for name, tc := range map[string]struct {
@@ -46,7 +49,7 @@ func TestHostileFrames(t *testing.T) {
 			"garbage":    {bytes.Repeat([]byte{7}, 3000), node.RefusedFrame},
 			"4 GB":       {big, node.RefusedFrame},
 			"version":    {version, node.RefusedVersion},
-			"roster":     {with(func(f *node.Frame) { f.Run[0]++ }), node.RefusedRun},
+			"roster":     {with(func(f *node.Frame) { f.Run = other }), node.RefusedRun},
 			"false name": {with(func(f *node.Frame) { f.Sender = 3 }), node.RefusedSender},
 			"round 2":    {with(func(f *node.Frame) { f.Round = 2 }), node.RefusedAhead},
 			"not a number": {with(func(f *node.Frame) {
@@ -66,6 +69,10 @@ func TestHostileFrames(t *testing.T) {
 		} {
 			if err := bad.Send(context.Background(), 0, tc.frame); !errors.Is(err, tc.want) {
 				t.Errorf("%s: %v, want %v", name, err, tc.want)
+			}
+			fork := r.nodes[0].Status().Peers[0].Fork
+			if name == "roster" && fork != fmt.Sprintf("%x", other[:4]) {
+				t.Errorf("who follows another roster follows %q", fork)
 			}
 		}
 		if s := r.nodes[0].Status(); s.Counts.Refused != 11 || s.Peers[0].Name != "agent 1" ||

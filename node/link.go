@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -186,7 +187,7 @@ func (l *link) rest() {
 // heard notes a sign of life. Node.mu is held.
 func (l *link) heard(n *Node) {
 	l.turn(n, Here)
-	l.fault = ""
+	l.fault, n.known[l.id].fork.now = "", ""
 }
 
 // there notes that the neighbor has sent a frame of a round. Node.mu is held.
@@ -349,8 +350,11 @@ func (l *link) send(ctx context.Context, n *Node, p queued, hellos int) bool {
 // turned notes why a frame of a kind was refused, and reports whether it is given up.
 // twin is another process's mark that the neighbor has shown, if any. Node.mu is held.
 func (l *link) turned(n *Node, refused Refusal, kind FrameKind, twin *mark.Signed) bool {
-	if a := &n.known[l.id]; refused == RefusedChange && a.fork == "" {
-		a.fork = "another"
+	switch a := &n.known[l.id]; refused {
+	case RefusedChange:
+		a.fork.next = cmp.Or(a.fork.next, anotherRoster)
+	case RefusedRun:
+		a.fork.now = cmp.Or(a.fork.now, anotherRoster)
 	}
 	if kind == Change { // it must not keep others from being sent
 		l.drop(Change)

@@ -50,8 +50,8 @@ func (m *mailing) resume(c *checkpoint.Checkpoint) error {
 	m.kept[1] = sent{round: c.Sent, messages: c.Outbox}
 	m.claims(c)
 	m.n.broadcasts.Store(broadcast(c.Outbox))
-	if m.values = bodyLength(c.Outbox); m.values == 0 {
-		m.values = bodyLength(c.Before)
+	if m.values = agent.MessageValues(c.Outbox); m.values == 0 {
+		m.values = agent.MessageValues(c.Before)
 	}
 	return nil
 }

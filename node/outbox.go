@@ -150,18 +150,3 @@ func (n *Node) encode(b []byte, m *agent.Message) []byte {
 	}
 	return agent.AppendMessage(b, m)
 }
-
-// bodyLength is the number of values of the first of encoded messages; 0 without one.
-func bodyLength(b []byte) int {
-	if len(b) == 0 {
-		return 0
-	}
-	_, size, err := agent.MessageHead(b)
-	if err != nil {
-		return 0
-	}
-	if size -= agent.MessageSize(0); agent.IsBF16(b) {
-		return size / 2
-	}
-	return size / 4
-}

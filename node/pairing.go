@@ -121,7 +121,7 @@ func (p *pairing) start() error {
 // resume puts back what was replied last to each neighbor, which one that is back asks
 // for again, and the meeting that a process before this one was in.
 func (p *pairing) resume(c *checkpoint.Checkpoint) error {
-	p.values = bodyLength(c.Outbox)
+	p.values = agent.MessageValues(c.Outbox)
 	if len(c.Before) > 0 {
 		p.said.own = c.Before
 	}

@@ -149,7 +149,8 @@ func (l *link) hail(n *Node) {
 // node that was here before goes on only when somebody has told it where it was.
 func (s *standing) ask(ctx context.Context) error {
 	n := s.n
-	if !n.cfg.marks() || n.check.Finished || !n.pace.waits() && !n.resumed && n.book.Charges == 0 {
+	if !n.cfg.marks() || n.check.Finished || !n.pace.waits() && !n.resumed && n.book.Charges == 0 ||
+		n.paused() && n.next.Removed {
 		return nil
 	}
 	patience := n.cfg.Deadline

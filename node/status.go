@@ -88,8 +88,11 @@ type Doubts struct {
 	RolledBack   uint64 `json:"rolled_back,omitempty"`   // times that it was, or said to be
 	TwoProcesses bool   `json:"two_processes,omitempty"` // take part with its key
 	TwoContents  bool   `json:"two_contents,omitempty"`  // of one round, for different members
-	Fork         string `json:"other_roster,omitempty"`  // it is to follow, or "another"
+	Fork         string `json:"other_roster,omitempty"`  // it follows or is to, or "another"
 }
+
+// anotherRoster stands for one whose digest is not known.
+const anotherRoster = "another"
 
 // Status is what a node tells its owner. All of it is public, and no duration in it is
 // that of a single step.

@@ -2,6 +2,7 @@ package node
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -22,12 +23,18 @@ type acquaintance struct {
 	backs   uint64 // how often it was rolled back
 	twice   bool   // two processes take part with its key
 	lied    bool   // one round had two contents
-	fork    string // see Doubts.Fork
+	fork    fork
 	clock   clock.Skew
 	mark.History
 }
 
-func (a *acquaintance) doubts() Doubts { return Doubts{a.backs, a.twice, a.lied, a.fork} }
+// fork has the other rosters of a member, see Doubts.Fork: what is to follow, and what it
+// follows, until it is heard again.
+type fork struct{ next, now string }
+
+func (a *acquaintance) doubts() Doubts {
+	return Doubts{a.backs, a.twice, a.lied, cmp.Or(a.fork.next, a.fork.now)}
+}
 
 // witness is what a node knows of the members by their marks. Node.mu guards it, but for
 // broadcasts.

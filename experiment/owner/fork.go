@@ -13,15 +13,12 @@ import (
 func Forked(s *node.Status) string {
 	var who []string
 	for i := range s.Peers {
-		p := &s.Peers[i]
-		_, after, said := strings.Cut(p.Fault, "it follows roster ")
-		switch run, _, _ := strings.Cut(after, ","); {
-		case p.Fork != "" && p.Fork != "another":
-			who = append(who, p.Name+" follows "+p.Fork)
-		case said:
-			who = append(who, p.Name+" follows "+run)
-		case p.Fork != "", strings.HasPrefix(p.Fault, node.RefusedRun.Error()):
+		switch p := &s.Peers[i]; p.Fork {
+		case "":
+		case "another":
 			who = append(who, p.Name+" follows another one")
+		default:
+			who = append(who, p.Name+" follows "+p.Fork)
 		}
 	}
 	if who == nil {

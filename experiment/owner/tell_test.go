@@ -207,8 +207,7 @@ func TestTwoRostersAreNamed(t *testing.T) {
 	s := &node.Status{Advance: node.Advance{Pace: node.InRounds, Round: 60, Change: 70}}
 	s.Peers = []node.PeerStatus{
 		{Name: "a", Doubts: node.Doubts{Fork: "41eba3e2"}}, {Name: "b"},
-		{Name: "c", Fault: node.RefusedRun.Error() + ": it follows roster d7ca100b, this node bc03be44"},
-		{Name: "d", Fault: node.RefusedRun.Error()}}
+		{Name: "c", Doubts: node.Doubts{Fork: "d7ca100b"}}, {Name: "d", Doubts: node.Doubts{Fork: "another"}}}
 	want := "two rosters for epoch 1: a follows 41eba3e2, c follows d7ca100b, d follows another one. One of"
 	if got := owner.Forked(s); !strings.Contains(got, want) {
 		t.Errorf("%q, want %q", got, want)
