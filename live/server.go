@@ -25,6 +25,7 @@ import (
 	"golang.org/x/net/netutil"
 
 	"sotto/config"
+	"sotto/internal/decimal"
 	"sotto/internal/jsonfloat"
 )
 
@@ -222,15 +223,10 @@ var pageTemplate = template.Must(template.New("page.gohtml").Funcs(template.Func
 
 // atMost says an upper bound in four decimals, rounded up.
 func atMost(bound jsonfloat.Float) string {
-	x := float64(bound)
-	if math.IsNaN(x) {
-		return "–"
+	if x := float64(bound); !math.IsNaN(x) {
+		return decimal.Fixed(x, 4, true)
 	}
-	text := strconv.FormatFloat(x, 'f', 4, 64)
-	if near, err := strconv.ParseFloat(text, 64); err == nil && near < x {
-		text = strconv.FormatFloat(x+1e-4, 'f', 4, 64)
-	}
-	return text
+	return "–"
 }
 
 // page is the page as it is now, for those without scripts too.

@@ -7,6 +7,7 @@ import (
 
 	"sotto/config"
 	"sotto/experiment/rundir"
+	"sotto/internal/decimal"
 )
 
 // lead is what came of one run in a sentence, and the two figures that matter.
@@ -55,8 +56,7 @@ func (r *run) lead() (string, []Figure) {
 	text += fmt.Sprintf(" With secret noise, that would cost any one %s at most epsilon %s at delta %g.",
 		unit,
 		rundir.FormatEpsilon(upper), delta)
-	return text, append(figures, Figure{"Epsilon, at most", fmt.Sprintf("%.2f",
-		math.Ceil(100*upper-1e-9)/100), "",
+	return text, append(figures, Figure{"Epsilon, at most", decimal.Fixed(upper, 2, true), "",
 		fmt.Sprintf("for one %s, at delta %g", unit, delta)})
 }
 
@@ -80,6 +80,6 @@ func leadOf(groups []*group) (string, []Figure) {
 		return text + ".", figures
 	}
 	return text + fmt.Sprintf(", at epsilon %s.", rundir.FormatEpsilon(epsilon)), append(figures,
-		Figure{"Its epsilon, at most", fmt.Sprintf("%.2f", math.Ceil(100*epsilon-1e-9)/100), "",
+		Figure{"Its epsilon, at most", decimal.Fixed(epsilon, 2, true), "",
 			fmt.Sprintf("at delta %g", best.runs[0].Summary.Privacy[0].Delta)})
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +15,7 @@ import (
 
 	"sotto/config"
 	"sotto/experiment/rundir"
+	"sotto/internal/decimal"
 	"sotto/report/plot"
 )
 
@@ -165,7 +165,7 @@ func leadOfEpsilon(g *rundir.Guarantee) (string, Figure) {
 	upper := float64(g.Epsilon.Upper)
 	return fmt.Sprintf(" All runs on these data cost any one %s at most epsilon %s at delta %g.", g.Unit,
 			rundir.FormatEpsilon(upper), g.Delta), Figure{Name: "Epsilon, at most",
-			Value: fmt.Sprintf("%.2f", math.Ceil(100*upper-1e-9)/100),
+			Value: decimal.Fixed(upper, 2, true),
 			Under: fmt.Sprintf("for one %s, at delta %g, over all runs on these data", g.Unit, g.Delta)}
 }
 

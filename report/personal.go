@@ -369,7 +369,7 @@ func budgetRow(lines []rundir.PrivacyLine, names *rundir.Names) []string {
 	}
 	rest := "none: no guarantee"
 	if up := float64(p.Epsilon.Upper); !math.IsInf(up, 1) {
-		rest = rundir.FormatEpsilon(max(0, float64(p.Target)-up))
+		rest = rundir.FormatBound(max(0, float64(p.Target)-up), 4, false)
 	}
 	return []string{names.List(agents), count, rundir.FormatEpsilon(float64(p.Target)),
 		rundir.FormatEpsilon(float64(p.Epsilon.Upper)), rest, strconv.FormatUint(p.Charges, 10)}

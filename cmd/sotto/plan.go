@@ -14,15 +14,14 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/spf13/cobra"
 	"sotto/cmd/sotto/cli"
 	"sotto/config"
 	"sotto/experiment"
 	"sotto/experiment/forecast"
-
-	"github.com/spf13/cobra"
-
 	"sotto/experiment/owner"
 	"sotto/experiment/rundir"
+	"sotto/internal/decimal"
 	"sotto/node/roster"
 	"sotto/privacy/ledger"
 )
@@ -154,8 +153,8 @@ func (f *planFlags) writeSuggestion(w io.Writer, e *experiment.Experiment, s *fo
 		return json.NewEncoder(w).Encode(s)
 	}
 	p := &e.File.Privacy
-	text := fmt.Sprintf("# For epsilon %g at delta %g with %s: noise multiplier %.4g", p.TargetEpsilon,
-		p.TargetDelta, config.Count(e.File.Topology.Agents, "agent"), s.Noise)
+	text := fmt.Sprintf("# For epsilon %g at delta %g with %s: noise multiplier %s", p.TargetEpsilon,
+		p.TargetDelta, config.Count(e.File.Topology.Agents, "agent"), decimal.Digits(s.Noise, 4, true))
 	if s.Ratio > 0 {
 		text += fmt.Sprintf(", noise over signal %.2g (above %g little is learnt)", s.Ratio,
 			forecast.DrownedAbove)

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
+
+	"sotto/internal/decimal"
 )
 
 // textTable writes names and what stands beside them.
@@ -216,38 +218,14 @@ func FormatEpsilon(x float64) string { return FormatBound(x, 4, true) }
 // FormatFine is FormatEpsilon with the decimals of a calculator.
 func FormatFine(x float64) string { return FormatBound(x, 6, true) }
 
-// FormatBound prints an upper or a lower end, of at least 0, with some decimals, or three
-// digits where these would show fewer than two. It is rounded up, or down.
+// FormatBound prints an upper or a lower end, rounded up, or down: with some decimals, or
+// three digits where these would show fewer than two.
 func FormatBound(x float64, decimals int, up bool) string {
-	if math.IsInf(x, 1) {
+	switch {
+	case math.IsInf(x, 1):
 		return "infinite"
+	case x > 0 && x < math.Pow10(1-decimals):
+		return decimal.Digits(x, 3, up)
 	}
-	if unit := math.Pow10(-decimals); x == 0 || x >= 10*unit {
-		return bounded(x, 'f', decimals, unit, up)
-	}
-	return bounded(x, 'e', 2, place(x, 3), up)
-}
-
-// FormatDigits prints a bound above 0 with that many digits, rounded up, or down.
-func FormatDigits(x float64, digits int, up bool) string {
-	if x == 0 || math.IsInf(x, 1) {
-		return fmt.Sprint(x)
-	}
-	return bounded(x, 'g', digits, place(x, digits), up)
-}
-
-// place is what the last of x's digits is worth.
-func place(x float64, digits int) float64 {
-	return math.Pow(10, math.Floor(math.Log10(x))-float64(digits-1))
-}
-
-func bounded(x float64, form byte, digits int, unit float64, up bool) string {
-	s := strconv.FormatFloat(x, form, digits, 64)
-	switch shown, _ := strconv.ParseFloat(s, 64); {
-	case up && shown < x:
-		return strconv.FormatFloat(shown+unit, form, digits, 64)
-	case !up && shown > x:
-		return strconv.FormatFloat(max(0, shown-unit), form, digits, 64)
-	}
-	return s
+	return decimal.Fixed(x, decimals, up)
 }

@@ -1,4 +1,4 @@
-// Package decimal reads the numbers of owners' files.
+// Package decimal reads the numbers of owners' files, and writes ends of intervals.
 package decimal
 
 import (

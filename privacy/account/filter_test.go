@@ -186,7 +186,7 @@ func TestStatement(t *testing.T) {
 	}
 	s.Sampler, s.Releases, s.NotCovered = "poisson/1", 1000, []string{"reply timing"}
 	text := s.String()
-	for _, want := range []string{"Adding or removing one record", "e^1.828", "probability of 1e-05",
+	for _, want := range []string{"Adding or removing one record", "e^1.829", "probability of 1e-05",
 		"1000 releases", "poisson/1", "Not covered: reply timing",
 		"It assumes: noise and sampling keys are secret"} {
 		if !strings.Contains(text, want) {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"sotto/internal/decimal"
 )
 
 // Statement is a privacy statement for one agent: what is protected, how well, by which
@@ -161,13 +163,14 @@ func (s Statement) String() string {
 	case would:
 		fmt.Fprintf(&b,
 			"This was a simulation with reproducible noise and protects nobody. With secret noise, %s one "+
-				"%s would make no outcome more than e^%.4g times as likely, plus a probability of %g.",
-			what, s.Unit, i.Upper, s.Delta)
+				"%s would make no outcome more than e^%s times as likely, plus a probability of %g.",
+			what, s.Unit, decimal.Digits(i.Upper, 4, true), s.Delta)
 	default:
 		fmt.Fprintf(&b,
-			"%s one %s makes nothing that an adversary who %s can conclude more than e^%.4g times as "+
-				"likely, plus a probability of %[6]g (epsilon %.4[4]g, at least %.4[5]g; delta %[6]g).",
-			strings.ToUpper(what[:1])+what[1:], s.Unit, s.Adversary, i.Upper, i.Lower, s.Delta)
+			"%s one %s makes nothing that an adversary who %s can conclude more than e^%s times as "+
+				"likely, plus a probability of %[6]g (epsilon %[4]s, at least %[5]s; delta %[6]g).",
+			strings.ToUpper(what[:1])+what[1:], s.Unit, s.Adversary, decimal.Digits(i.Upper, 4, true),
+			decimal.Digits(i.Lower, 4, false), s.Delta)
 	}
 	fmt.Fprintf(&b, " The figure covers %d releases (sampler %s, %s noise) and was computed by %s (%s, %s).",
 		s.Releases, s.Sampler, s.Noise, s.Method, s.Provenance, s.Accountant)

@@ -16,6 +16,7 @@ import (
 	"sotto/cmd/sotto/cli"
 	"sotto/config"
 	"sotto/experiment/rundir"
+	"sotto/internal/decimal"
 	"sotto/privacy/account"
 	"sotto/report/plot"
 )
@@ -89,8 +90,8 @@ func newAccountDelta() *cobra.Command {
 				}
 				return m.print(cmd.OutOrStdout(), figures{epsilon, account.StatedInterval(i), name,
 					plan.Adjacency.String(), plan.Unit.String()},
-					"delta %s upper, %s lower, at epsilon %g\n", rundir.FormatDigits(i.Upper, 6, true),
-					rundir.FormatDigits(i.Lower, 6, false), epsilon)
+					"delta %s upper, %s lower, at epsilon %g\n", decimal.Digits(i.Upper, 6, true),
+					decimal.Digits(i.Lower, 6, false), epsilon)
 			})
 		},
 	}
@@ -139,7 +140,7 @@ func newAccountNoise() *cobra.Command {
 				v := map[string]any{key: noise, "epsilon": account.StatedInterval(res.Epsilon),
 					"delta": target.Delta, "accountant": name, "adjacency": plan.Adjacency.String()}
 				return m.print(cmd.OutOrStdout(), v, "%s %s: epsilon %s upper, %s lower, at delta %g\n",
-					key, rundir.FormatDigits(noise, 6, true), // more noise is less epsilon
+					key, decimal.Digits(noise, 6, true), // more noise is less epsilon
 					rundir.FormatFine(res.Epsilon.Upper), rundir.FormatBound(res.Epsilon.Lower, 6, false),
 					target.Delta)
 			})

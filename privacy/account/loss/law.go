@@ -1,6 +1,7 @@
-// Package loss has privacy losses as numbers on a grid: the law of the loss of one event,
-// the law of the sum of many, and the epsilon or delta that a sum has. It knows no events
-// and no mechanisms; package account makes the laws and says what they mean.
+// Package loss has privacy losses as numbers: on a grid the law of the loss of one event,
+// the law of the sum of many, and the epsilon or delta that a sum has; and the Renyi
+// divergences of one event. It knows no events and no mechanisms; package account makes
+// the laws and says what they mean.
 package loss
 
 import "math"

@@ -389,3 +389,25 @@ func TestRecognise(t *testing.T) {
 		}
 	}
 }
+
+// Agent 1 passes on the value of agent 0 after its own: what comes of one whose noise is
+// 1e-13 of the other's is within the cut, and tells all about agent 0.
+func TestLittleNoiseHidesNothing(t *testing.T) {
+	row := func(i int, from ...int) network.Row {
+		r := network.Row{Agent: i, Self: network.Inexact(.6)}
+		for _, j := range from {
+			r.In = append(r.In, network.Link{From: j, Weight: network.Inexact(.4 / float64(len(from)))})
+		}
+		return r
+	}
+	m, err := network.NewMatrix([]network.Row{row(0, 1), row(1, 0, 2), row(2, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, noise := range [][]float64{nil, {1, 1e3, 1}, {1e-7, 1e6, 1}} {
+		v := view(t, network.Gossip{Agents: 3, Rounds: repeat(m, 2), Noise: noise}, network.Observer(2))
+		if v.Leak[0] != 1 {
+			t.Errorf("noise %v: leak %v by %s", noise, v.Leak[0], v.Decided)
+		}
+	}
+}
