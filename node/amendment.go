@@ -11,6 +11,10 @@ import (
 // for the next one, with the same store.
 var ErrChange = errors.New("node: the members change")
 
+// ErrEarly says that a node without a state was started with a roster that is to follow
+// the one that holds.
+var ErrEarly = errors.New("node: this roster does not hold yet")
+
 // ErrRemoved says that the run goes on without this member.
 var ErrRemoved = errors.New("node: the run goes on without this member")
 

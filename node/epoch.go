@@ -173,9 +173,14 @@ func (h *change) other(from agent.ID, f *Frame) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.next != nil && f.Run == n.next.Run {
+		was := n.known[from].Last.Round
+		if n.cfg.marks() && n.cfg.Missing == Wait && len(f.Mark) == mark.Size &&
+			max(was, mark.Read(f.Mark).Round) < n.next.Round {
+			return fmt.Errorf("%w: it begins at %d, the peer was at %d", RefusedEarly, n.next.Round, was)
+		}
 		return fmt.Errorf("%w: it has gone on to the next roster", RefusedBusy)
 	}
-	if n.cfg.Earlier != nil {
+	if n.cfg.Earlier != nil && !n.greeting { // else it has not come to its own roster yet
 		if text, self := n.cfg.Earlier(f.Run); text != nil {
 			if l := n.links[from]; l != nil && f.Kind == Hello && len(text) <= MaxAmendment {
 				q := n.frame(Change, n.check.Round, nil)
@@ -189,6 +194,17 @@ func (h *change) other(from agent.ID, f *Frame) error {
 	}
 	n.known[from].fork.now = fmt.Sprintf("%x", f.Run[:4])
 	return fmt.Errorf("%w: it follows roster %x, this node %x", RefusedRun, f.Run[:4], n.cfg.Run[:4])
+}
+
+// early ends a node that has no state and follows a roster of later: the neighbor waits
+// for it under the roster before. Node.mu is held.
+func (h *change) early(l *link) {
+	if n := h.n; !n.resumed && n.cfg.Since != nil {
+		n.barred = fmt.Errorf("%w: it begins at round %d, and %s waits for this member till then; "+
+			"allowed: the roster before: this member is not new, its state is lost", ErrEarly,
+			n.cfg.Since.Round, n.name(l.id))
+		n.signal()
+	}
 }
 
 // leaves reports whether the node sends nothing of a round, because the next roster

@@ -257,3 +257,21 @@ func flag(b bool) uint64 {
 	}
 	return 0
 }
+
+// plain makes a frame of the first version of one of a later one; nil: there is none.
+func plain(frame []byte) []byte {
+	if frame[4] == oldestFrame {
+		return frame
+	}
+	f := Frame{Kind: FrameKind(frame[5]), Run: [32]byte(frame[8:40]),
+		Sender:  agent.ID(binary.LittleEndian.Uint32(frame[40:])),
+		Round:   binary.LittleEndian.Uint64(frame[44:]),
+		Payload: frame[FrameHeader : len(frame)-mark.Size]}
+	switch f.Kind {
+	case Witness:
+		return nil
+	case Hello:
+		f.Payload = nil
+	}
+	return AppendFrame(nil, &f)
+}

@@ -3,7 +3,6 @@ package node
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -75,24 +74,6 @@ func (n *Node) frame(kind FrameKind, round uint64, payload []byte) queued {
 	f := Frame{Kind: kind, Run: n.cfg.Run, Sender: n.cfg.Self, Round: round, Payload: payload,
 		Mark: n.mark(n.claim)}
 	return queued{kind: kind, round: round, frame: AppendFrame(nil, &f)}
-}
-
-// plain makes a frame of the first version of one of a later one; nil: there is none.
-func plain(frame []byte) []byte {
-	if frame[4] == oldestFrame {
-		return frame
-	}
-	f := Frame{Kind: FrameKind(frame[5]), Run: [32]byte(frame[8:40]),
-		Sender:  agent.ID(binary.LittleEndian.Uint32(frame[40:])),
-		Round:   binary.LittleEndian.Uint64(frame[44:]),
-		Payload: frame[FrameHeader : len(frame)-mark.Size]}
-	switch f.Kind {
-	case Witness:
-		return nil
-	case Hello:
-		f.Payload = nil
-	}
-	return AppendFrame(nil, &f)
 }
 
 // lower goes on with frames of the first version. Node.mu is held.
@@ -355,6 +336,8 @@ func (l *link) turned(n *Node, refused Refusal, kind FrameKind, twin *mark.Signe
 		a.fork.next = cmp.Or(a.fork.next, anotherRoster)
 	case RefusedRun:
 		a.fork.now = cmp.Or(a.fork.now, anotherRoster)
+	case RefusedEarly:
+		n.early(l)
 	}
 	if kind == Change { // it must not keep others from being sent
 		l.drop(Change)
@@ -363,8 +346,8 @@ func (l *link) turned(n *Node, refused Refusal, kind FrameKind, twin *mark.Signe
 	l.shut = refused == RefusedTwin || refused == RefusedTerms
 	here := mark.Mark{Round: n.check.Round, Generation: n.generation, Book: n.book}
 	if twin != nil && !n.started && twin.After(&here) {
-		n.clone = fmt.Errorf("%w: it was at %d, as its mark at %s shows, and this one stands at %d", ErrClone,
-			twin.Round, n.name(l.id), n.check.Round)
+		n.barred = fmt.Errorf("%w: it was at %d, as its mark at %s shows, and this one stands at %d",
+			ErrClone, twin.Round, n.name(l.id), n.check.Round)
 		n.signal()
 	}
 	if refused == RefusedTerms {

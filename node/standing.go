@@ -173,13 +173,13 @@ func (s *standing) ask(ctx context.Context) error {
 				l.turn(n, Late)
 			}
 		}
-		clone, err, outrun := n.clone, n.differ(late), n.outrun()
+		barred, err, outrun := n.barred, n.differ(late), n.outrun()
 		n.mu.Unlock()
 		switch {
 		case outrun:
 			return errOnward
-		case clone != nil:
-			return clone
+		case barred != nil:
+			return barred
 		case err != nil && (untold == 0 || late): // so that others end as well
 			return err
 		case err != nil:

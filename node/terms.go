@@ -1,43 +1,6 @@
 package node
 
-import (
-	"fmt"
-	"time"
-
-	"sotto/config"
-	"sotto/node/roster"
-)
-
-// Agree takes over what all members have signed, if they have. A value of c that was
-// chosen, and is another one, is refused, but for the deadline where nodes wait: there it
-// says when an owner is told.
-func (c *Config) Agree(t *roster.Terms) error {
-	if t == nil {
-		return nil
-	}
-	if c.Missing != "" && c.Missing != t.Missing {
-		return config.Bad("missing", c.Missing, t.Missing+", which all members have signed")
-	}
-	for _, d := range []struct {
-		key    string
-		have   *time.Duration
-		signed string
-	}{{"deadline", &c.Deadline, t.Deadline}, {"patience", &c.Patience, t.Patience}} {
-		signed, err := time.ParseDuration(d.signed)
-		if err != nil {
-			return config.Bad("terms."+d.key, d.signed, "a duration")
-		}
-		if d.key == "deadline" && t.Missing == Wait && *d.have != 0 {
-			continue
-		}
-		if *d.have != 0 && *d.have != signed {
-			return config.Bad(d.key, *d.have, fmt.Sprintf("%v, which all members have signed", signed))
-		}
-		*d.have = signed
-	}
-	c.Missing, c.SignedTerms = t.Missing, true
-	return nil
-}
+import "fmt"
 
 // agree notes whether a neighbor runs under the same terms. Where all have signed them it
 // does, whatever it says. Node.mu is held.

@@ -66,12 +66,15 @@ const (
 	RefusedTwin
 	// RefusedChange: the peer has taken on another amendment than the one sent.
 	RefusedChange
+	// RefusedEarly: the peer is still to come to the roster that the sender follows.
+	RefusedEarly
 )
 
 var refusals = [...]string{"taken", "malformed frame", "another version of the frame format",
 	"another roster", "not a neighbor", "a round ahead of the peer's", "busy with another meeting",
 	"behind what it has seen of this member", "other terms of waiting", "one round with two contents",
-	"gone on to the next roster", "another process with this member's key goes on", "another amendment"}
+	"gone on to the next roster", "another process with this member's key goes on", "another amendment",
+	"that roster does not hold yet"}
 
 func (r Refusal) Error() string {
 	if int(r) < len(refusals) {

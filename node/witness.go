@@ -41,7 +41,7 @@ func (a *acquaintance) doubts() Doubts {
 type witness struct {
 	n          *Node
 	known      []acquaintance // by member
-	clone      error          // a neighbor has shown the mark of another process of this member's
+	barred     error          // why it is not to begin, as a neighbor shows: ErrClone or ErrEarly
 	broadcasts atomic.Bool    // what is sent in a round is one for all
 	courier    courier
 	left       []mark.Remembered // of members that have left

@@ -85,7 +85,7 @@ func exitCode(err error) int {
 		return exitPrivacy
 	case isAny(err, data.ErrMissing, data.ErrAltered):
 		return exitData
-	case errors.Is(err, keyfile.ErrPassphrase), errors.Is(err, node.ErrTerms),
+	case errors.Is(err, keyfile.ErrPassphrase), isAny(err, node.ErrTerms, node.ErrEarly),
 		errors.As(err, &usage), errors.As(err, &bad),
 		errors.As(err, &path) && isAny(err, fs.ErrNotExist, syscall.EISDIR, syscall.ENOTDIR):
 		return exitUsage

@@ -239,6 +239,36 @@ func TestAMemberReturns(t *testing.T) {
 	}
 }
 
+// A node without a state that was started with an amendment too early, as node.ErrEarly
+// says, is started again with the roster before, in the same directory.
+func TestTheRosterBefore(t *testing.T) {
+	members := stateful(t)
+	f, was := members[0], members[0].Roster
+	f.Roster = signedAmendment(t, f, 4, owner.Changes{Move: []string{"m1,host:9"}}, members...)
+	f.State = t.TempDir()
+	for _, given := range []struct{ file, holds string }{{f.Roster, "epoch 1"}, {was, "epoch 0"},
+		{f.Roster, "epoch 0"}} {
+		f.Roster = given.file
+		m, err := owner.Join(f, chosen())
+		if err != nil {
+			t.Fatal(err)
+		}
+		round, err := m.Proposed()
+		if holds := m.Holds(); err != nil || round != 0 || !strings.HasPrefix(holds, given.holds) {
+			t.Errorf("%s holds, want %s; round %d is proposed, %v", holds, given.holds, round, err)
+		}
+		d := owner.Daemon{Membership: m, State: f.State, Overrides: owner.Overrides{Volatile: true},
+			Dial: func(ed25519.PrivateKey, int) (node.Transport, error) {
+				return wire.NewMemory(3, node.MaxPayload(m.Node.Dim)).Open(m.Self), nil
+			}}
+		ctx, stop := context.WithCancel(context.Background())
+		stop()
+		if _, err := d.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // papers looks at card and page of a state directory: those of a member that had left at
 // round 40 of 200 said that it had finished 200 rounds.
 func papers(t *testing.T, state, card, lead string) {

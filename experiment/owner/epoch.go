@@ -81,6 +81,10 @@ func (l *lineage) extend(given *roster.Roster, file, state string) error {
 			Allowed: fmt.Sprintf("%x or an amendment of it, which %s is of, or another --state",
 				first(last.Digest()), state)}
 	}
+	if l.rosters[0].Follows(given) == nil { // its state was lost before the members changed
+		l.rosters = slices.Insert(l.rosters, 0, given)
+		return nil
+	}
 	l.given = given
 	return nil
 }

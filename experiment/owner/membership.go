@@ -84,7 +84,7 @@ func Join(from Files, base node.Config) (*Membership, error) {
 			return nil, err
 		}
 	}
-	if err := m.Node.Agree(m.Roster.Terms); err != nil {
+	if err := agree(&m.Node, m.Roster.Terms); err != nil {
 		return nil, err
 	}
 	graph, graphs, err := AgreedGraph(m.Roster, file)

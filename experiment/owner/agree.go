@@ -1,0 +1,41 @@
+package owner
+
+import (
+	"fmt"
+	"time"
+
+	"sotto/config"
+	"sotto/node"
+	"sotto/node/roster"
+)
+
+// agree takes into c what all members have signed, if they have. A value of c that was
+// chosen, and is another one, is refused, but for the deadline where nodes wait: there it
+// says when an owner is told.
+func agree(c *node.Config, t *roster.Terms) error {
+	if t == nil {
+		return nil
+	}
+	if c.Missing != "" && c.Missing != t.Missing {
+		return config.Bad("missing", c.Missing, t.Missing+", which all members have signed")
+	}
+	for _, d := range []struct {
+		key    string
+		have   *time.Duration
+		signed string
+	}{{"deadline", &c.Deadline, t.Deadline}, {"patience", &c.Patience, t.Patience}} {
+		signed, err := time.ParseDuration(d.signed)
+		if err != nil {
+			return config.Bad("terms."+d.key, d.signed, "a duration")
+		}
+		if d.key == "deadline" && t.Missing == node.Wait && *d.have != 0 {
+			continue
+		}
+		if *d.have != 0 && *d.have != signed {
+			return config.Bad(d.key, *d.have, fmt.Sprintf("%v, which all members have signed", signed))
+		}
+		*d.have = signed
+	}
+	c.Missing, c.SignedTerms = t.Missing, true
+	return nil
+}
