@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"sotto/agent"
@@ -54,7 +55,7 @@ func (p *barrier) next(ctx context.Context) error {
 	n, jump := p.n, uint64(0)
 	err := p.collect(ctx, func(deadlines int) bool {
 		waiting := p.waiting(deadlines)
-		jump = p.passed()
+		jump = p.passed(deadlines)
 		return waiting == 0 || jump > 0
 	}, func(l *link) bool {
 		return l.mail != nil && !l.mail.now.full && !p.silent(l) || p.ties.behind(l)
@@ -130,10 +131,15 @@ func (p *barrier) hears(l *link, round uint64) bool {
 }
 
 // passed finds the round to skip to: 0 unless every neighbor has left the present one
-// behind. Node.mu is held.
-func (p *barrier) passed() (jump uint64) {
+// behind. Where all wait for each other one is enough, after a deadline: it has lost what
+// it sent for the present round, while it stored the round after the next, for which it
+// had this node's messages. Node.mu is held.
+func (p *barrier) passed(deadlines int) (jump uint64) {
 	n := p.n
 	if n.cfg.Missing == Wait {
+		if deadlines > 0 && n.generation > 0 && !n.cfg.Remembers && slices.ContainsFunc(n.order, p.lacks) {
+			return n.check.Round + 1
+		}
 		return 0
 	}
 	var witness *link // who says so, when nobody else does
@@ -158,6 +164,11 @@ func (p *barrier) passed() (jump uint64) {
 		return 0
 	}
 	return min(jump, n.cfg.Rounds)
+}
+
+// lacks reports whether a neighbor has sent what is of the next round alone.
+func (p *barrier) lacks(l *link) bool {
+	return l.mail != nil && l.mail.later.full && !l.mail.now.full && !p.silent(l)
 }
 
 // believes reports whether others bear out that everybody has reached a round which one

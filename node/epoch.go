@@ -1,10 +1,8 @@
 package node
 
 import (
-	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"sotto/agent"
 	"sotto/config"
@@ -173,6 +171,9 @@ func (h *change) other(from agent.ID, f *Frame) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.next != nil && f.Run == n.next.Run {
+		if l := n.links[from]; l != nil && !l.onward && len(l.queue) == 0 {
+			l.hail(n) // what it answers says whether it has gone on, or is too early
+		}
 		was := n.known[from].Last.Round
 		if n.cfg.marks() && n.cfg.Missing == Wait && len(f.Mark) == mark.Size &&
 			max(was, mark.Read(f.Mark).Round) < n.next.Round {
@@ -180,7 +181,7 @@ func (h *change) other(from agent.ID, f *Frame) error {
 		}
 		return fmt.Errorf("%w: it has gone on to the next roster", RefusedBusy)
 	}
-	if n.cfg.Earlier != nil && !n.greeting { // else it has not come to its own roster yet
+	if n.cfg.Earlier != nil && n.holds() {
 		if text, self := n.cfg.Earlier(f.Run); text != nil {
 			if l := n.links[from]; l != nil && f.Kind == Hello && len(text) <= MaxAmendment {
 				q := n.frame(Change, n.check.Round, nil)
@@ -196,8 +197,16 @@ func (h *change) other(from agent.ID, f *Frame) error {
 	return fmt.Errorf("%w: it follows roster %x, this node %x", RefusedRun, f.Run[:4], n.cfg.Run[:4])
 }
 
-// early ends a node that has no state and follows a roster of later: the neighbor waits
-// for it under the roster before. Node.mu is held.
+// holds reports whether this node's roster does, which follows another: it has taken part
+// under it, or a neighbor has. Node.mu is held.
+func (h *change) holds() bool {
+	s := h.n.cfg.Since
+	return s != nil && (!h.n.greeting ||
+		slices.ContainsFunc(h.n.order, func(l *link) bool { return l.round >= s.Round }))
+}
+
+// early notes, for a node that has no state, that its roster is one of later: the
+// neighbor waits for it under the roster before. Node.mu is held.
 func (h *change) early(l *link) {
 	if n := h.n; !n.resumed && n.cfg.Since != nil {
 		n.barred = fmt.Errorf("%w: it begins at round %d, and %s waits for this member till then; "+
@@ -217,84 +226,6 @@ func (h *change) paused() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.next != nil && !n.check.Finished && n.check.Round >= n.until
-}
-
-// ends is why the node ends under the present roster: ErrChange or ErrRemoved.
-func (h *change) ends() error {
-	n := h.n
-	if n.next.Removed {
-		return fmt.Errorf("%w: it stands at round %d; roster %x has the other members. Who is added again "+
-			"begins with another --state", ErrRemoved, n.check.Round, n.next.Run[:4])
-	}
-	return ErrChange
-}
-
-// part waits until no neighbor needs anything under the present roster: for those who
-// leave as long as Linger, and where rounds go on without members for one deadline.
-func (h *change) part(ctx context.Context) error {
-	n := h.n
-	end, limit := n.ends(), n.cfg.Patience
-	switch {
-	case n.next.Removed:
-		limit = n.cfg.Linger
-	case n.cfg.Missing == Proceed:
-		limit = n.cfg.Deadline
-	}
-	timer, patient := time.NewTimer(limit), time.NewTimer(n.cfg.Linger)
-	defer timer.Stop()
-	defer patient.Stop()
-	for lingered := false; ; {
-		n.mu.Lock()
-		waiting := 0
-		for _, l := range n.order {
-			behind := l.round < n.until
-			switch {
-			case l.forgone, l.onward, l.leaves && lingered:
-			case l.failed >= left && !behind: // it may have left already
-			case behind, l.owes(Progress):
-				waiting++
-			}
-		}
-		n.mu.Unlock()
-		if waiting == 0 {
-			return end
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-patient.C:
-			lingered = true
-		case <-timer.C:
-			if n.cfg.Missing == Wait && !n.next.Removed {
-				return n.stalled()
-			}
-			return end
-		case <-n.events:
-		}
-	}
-}
-
-// needless reports whether nothing that a neighbor knows is needed any more. Node.mu is
-// held.
-func (l *link) needless(n *Node) bool {
-	return l.onward || l.forgone || l.leaves && n.check.Round >= n.until
-}
-
-// outrun reports whether neighbors have gone on to the next roster before this node has
-// completed its rounds: it was rolled back, or they went on without it, as one that has
-// left. Node.mu is held.
-func (h *change) outrun() bool {
-	n := h.n
-	switch i := int(n.cfg.Self); {
-	case n.next == nil:
-		return false
-	case n.next.Removed && n.next.Gone[i]:
-		return true
-	case n.check.Round >= n.until: // its neighbors may still lack its last messages
-		return false
-	}
-	return n.next.Removed && n.check.Round >= n.next.Round ||
-		slices.ContainsFunc(n.order, func(l *link) bool { return l.onward })
 }
 
 // carry takes over a checkpoint of the roster before.
@@ -323,7 +254,7 @@ func (h *change) carry(c *checkpoint.Checkpoint) error {
 // before. A node that had not come so far sends nothing before it knows where it is.
 func (p *barrier) carry(c *checkpoint.Checkpoint) error {
 	n := p.n
-	p.values = max(agent.MessageValues(c.Outbox), agent.MessageValues(c.Before))
+	n.limits.measure(c)
 	var err error
 	if n.cfg.Algorithm, err = n.cfg.Restart(slices.Clone(n.cfg.Algorithm.Params())); err != nil {
 		return err
@@ -332,8 +263,8 @@ func (p *barrier) carry(c *checkpoint.Checkpoint) error {
 		return err
 	}
 	n.broadcasts.Store(broadcast(c.Outbox))
-	if n.claim.Sent == c.Sent || c.Sent != c.Round {
-		return nil
+	if n.claim.Sent == c.Sent || c.Sent != c.Round { // it may go on once more before it steps
+		return p.keep(c.Round, sent{round: c.Round})
 	}
 	out, err := p.pack(n.cfg.Graph, n.out.Outbox, c.Round)
 	if err != nil {

@@ -95,7 +95,7 @@ func (r *comeback) begin(disk *ledgertest.CrashFS, person int) error {
 
 // once runs a person until the next crash or the end, over changes of members.
 func (g *generations) once(t *testing.T, person int, disk *ledgertest.CrashFS, near func(uint64)) error {
-	for changed := 0; ; changed = 1 {
+	for next := -1; ; {
 		store, err := checkpoint.Open("/person", disk)
 		if err != nil {
 			return err
@@ -112,9 +112,13 @@ func (g *generations) once(t *testing.T, person int, disk *ledgertest.CrashFS, n
 			Accountant: "rdp"}
 		if check != nil {
 			opt.KnownSeq, opt.KnownHead = check.Head.Seq, check.Head
-			epoch = int(check.Run[1]) + changed
+			epoch = int(check.Run[1])
 			near(check.Round)
 		}
+		if next >= 0 {
+			epoch = next
+		}
+		next = epoch + 1
 		l, err := ledger.Open("/ledger", opt)
 		if errors.Is(err, fs.ErrNotExist) {
 			l, err = ledger.Create("/ledger", ledger.Genesis{Adjacency: account.ZeroOut,

@@ -14,11 +14,10 @@ import (
 // mailing is what those paces have in common in which neighbors send each other frames of
 // messages: rounds, recorded wakes and wakes by a clock.
 type mailing struct {
-	n      *Node
-	kept   [checkpoint.Kept]sent // of those sent last, in order; Node.mu guards it
-	values int                   // of each message that the algorithm sends; 0: it sends none
-	inbox  []agent.Message       // of the next step, sorted by sender
-	spare  []byte                // a frame that is kept no longer; it may still be in a queue
+	n     *Node
+	kept  [checkpoint.Kept]sent // of those sent last, in order; Node.mu guards it
+	inbox []agent.Message       // of the next step, sorted by sender
+	spare []byte                // a frame that is kept no longer; it may still be in a queue
 }
 
 // window says which frames of messages a pace has a use for.
@@ -37,7 +36,7 @@ func (m *mailing) begin(g *topology.Graph) error {
 		return err
 	}
 	if out := m.n.out.Outbox; len(out) > 0 {
-		m.values = len(out[0].Body)
+		m.n.limits.length = len(out[0].Body)
 	}
 	return nil
 }
@@ -50,10 +49,15 @@ func (m *mailing) resume(c *checkpoint.Checkpoint) error {
 	m.kept[1] = sent{round: c.Sent, messages: c.Outbox}
 	m.claims(c)
 	m.n.broadcasts.Store(broadcast(c.Outbox))
-	if m.values = agent.MessageValues(c.Outbox); m.values == 0 {
-		m.values = agent.MessageValues(c.Before)
-	}
+	m.n.limits.measure(c)
 	return nil
+}
+
+// measure takes over the length of the messages that are kept.
+func (l *limits) measure(c *checkpoint.Checkpoint) {
+	if k := max(agent.MessageValues(c.Outbox), agent.MessageValues(c.Before)); k > 0 {
+		l.length = k
+	}
 }
 
 // claims takes over those of what was sent last, or makes them where the checkpoint is of
@@ -249,9 +253,9 @@ func (m *mailing) read(l *link, f *Frame, w window) error {
 // vector of another length cannot be mixed.
 func (m *mailing) fits(msgs []agent.Message) error {
 	for i := range msgs {
-		if i > 0 || len(msgs[i].Body) != m.values {
+		if i > 0 || len(msgs[i].Body) != m.n.limits.length {
 			return fmt.Errorf("%w: message %d has %d values, allowed: one message, of %d", ErrFrame, i,
-				len(msgs[i].Body), m.values)
+				len(msgs[i].Body), m.n.limits.length)
 		}
 		// all mass there is, and rounding
 		if w, most := msgs[i].Mass, float64(m.n.cfg.Graph.Agents()); m.n.cfg.Mass != (w > 0) || w < 0 ||

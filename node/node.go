@@ -11,6 +11,7 @@ import (
 
 	"sotto/agent"
 	"sotto/node/checkpoint"
+	"sotto/node/courier"
 	"sotto/node/mark"
 	"sotto/node/meter"
 	"sotto/privacy/ledger"
@@ -54,8 +55,9 @@ type words struct {
 	witness
 }
 
-// limits are what a frame may hold.
-type limits struct{ payload, values int }
+// limits are what a frame may hold. length is the number of values of each message that
+// the algorithm sends in rounds and at wakes; 0: it sends none.
+type limits struct{ payload, values, length int }
 
 // peers are the neighbors in either direction.
 type peers struct {
@@ -84,12 +86,12 @@ func New(cfg Config) (*Node, error) {
 	if err := cfg.fill(); err != nil {
 		return nil, err
 	}
-	n := &Node{cfg: cfg, limits: limits{MaxPayload(cfg.Dim), messageValues * cfg.Dim},
+	n := &Node{cfg: cfg, limits: limits{MaxPayload(cfg.Dim), messageValues * cfg.Dim, 0},
 		events: make(chan struct{}, 1), stepper: stepper{answer: make(tensor.Vec, cfg.Dim)}}
 	n.standing.n, n.witness.n, n.change.n = n, n, n
 	n.known = make([]acquaintance, cfg.Graph.Agents())
 	n.claim = mark.Claim{Sent: mark.NoRound, Earlier: mark.NoRound}
-	n.nonce, n.courier = drawNonce(), make(courier, mostParcels)
+	n.nonce, n.courier = drawNonce(), courier.New()
 	n.connect()
 	n.meter = meter.New()
 	var err error
@@ -173,7 +175,7 @@ func (n *Node) resume(c *checkpoint.Checkpoint) error {
 		return err
 	}
 	// The next process is to know of this one, whatever it says before it steps.
-	c.Marks = n.encodeMarks(c.Claims)
+	c.Marks = n.encodeMarks(c)
 	return n.cfg.Store.Save(c)
 }
 
@@ -229,7 +231,7 @@ func (n *Node) save(c *checkpoint.Checkpoint) (finished bool, err error) {
 		c.Head = n.cfg.Head()
 	}
 	n.mu.Lock()
-	c.Marks = n.encodeMarks(c.Claims)
+	c.Marks = n.encodeMarks(c)
 	n.mu.Unlock()
 	if finished = c.Finished && !n.check.Finished; finished && n.cfg.Attest != nil {
 		if c.Attestation, err = n.cfg.Attest().Encode(); err != nil {
@@ -323,7 +325,7 @@ func (n *Node) run(ctx context.Context) error {
 	for _, l := range n.order {
 		senders.Go(func() { l.run(sending, n) })
 	}
-	senders.Go(func() { n.courier.run(sending, n.cfg.Transport) })
+	senders.Go(func() { n.courier.Run(sending, n.cfg.Transport.Send) })
 	err := n.rest(ctx)
 	stop()
 	senders.Wait()

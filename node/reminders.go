@@ -41,7 +41,7 @@ func (r *reminders) owes(m *mark.Mark) uint64 {
 // lost reports whether others know this node to have been further than it is, or to have
 // charged what its ledger lacks. Node.mu is held.
 func (s *standing) lost() bool {
-	return !s.n.check.Finished && (s.n.debt != nil || s.ahead(s.n.reminder))
+	return !s.n.check.Finished && (s.n.debt != nil || s.ahead(s.n.reminder) || s.n.before())
 }
 
 // isLost is lost of who does not hold Node.mu.

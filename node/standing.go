@@ -70,6 +70,16 @@ func (s *standing) mark(c mark.Claim) []byte {
 	return signed
 }
 
+// resign makes anew what was queued before the node was found to be rolled back: with a
+// former mark it would be refused for good. Node.mu is held.
+func (s *standing) resign(l *link) {
+	for i, q := range l.queue {
+		if (q.kind == Witness || q.kind == Change || q.kind == Progress) && q.frame[4] != oldestFrame {
+			l.queue[i] = s.n.frame(q.kind, s.n.check.Round, q.frame[FrameHeader:len(q.frame)-mark.Size])
+		}
+	}
+}
+
 // rejoiner is a pace that can go on with a later round.
 type rejoiner interface {
 	// rejoin stores the node's state as that of the beginning of a round that others know
@@ -83,8 +93,11 @@ type rejoiner interface {
 func (s *standing) rejoin() error {
 	n := s.n
 	n.mu.Lock()
-	from, charges := n.check.Round, n.book.Charges
+	from, charges, was := n.check.Round, n.book.Charges, &mark.Mark{Book: n.book}
 	round, generation := from, n.generation
+	if n.before() {
+		round = n.cfg.Since.Round
+	}
 	var known []*mark.Mark
 	if n.ahead(n.reminder) {
 		known = append(known, n.reminder)
@@ -95,11 +108,16 @@ func (s *standing) rejoin() error {
 	for _, m := range known {
 		round, generation = max(round, m.Round), max(generation, m.Generation)
 	}
+	if slices.ContainsFunc(n.order, func(l *link) bool { return n.parted(l) }) {
+		round = max(round, n.until)
+	}
 	n.reminder, n.debt = nil, nil
 	n.rejoined++
 	most := mostRejoins * (1 + len(n.order)) // neighbors come back late, and tell in parts
 	n.mu.Unlock()
-	was := known[len(known)-1]
+	if was.Round = round; len(known) > 0 {
+		was = known[len(known)-1]
+	}
 	at := fmt.Sprintf("round %d with %d charges, its neighbors have its word for %d with %d", from, charges,
 		was.Round, was.Charges)
 	p, can := n.pace.(rejoiner)
@@ -129,6 +147,7 @@ func (s *standing) rejoin() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, l := range n.order {
+		n.resign(l)
 		l.hail(n)
 	}
 	return nil
@@ -167,18 +186,18 @@ func (s *standing) ask(ctx context.Context) error {
 				untold++
 			}
 			// who had finished may have left
-			if l.word && !l.other || l.needless(n) || late && l.attestation != nil {
+			if l.word && !l.other || l.needless(n) || late && (l.attestation != nil || n.parted(l)) {
 				there++
 			} else if missing++; late && l.state != Gone {
 				l.turn(n, Late)
 			}
 		}
-		barred, err, outrun := n.barred, n.differ(late), n.outrun()
+		barred, err, outrun, holds := n.barred, n.differ(late), n.outrun(), n.holds()
 		n.mu.Unlock()
 		switch {
 		case outrun:
 			return errOnward
-		case barred != nil:
+		case barred != nil && (late && !holds || !errors.Is(barred, ErrEarly)):
 			return barred
 		case err != nil && (untold == 0 || late): // so that others end as well
 			return err
@@ -274,12 +293,15 @@ func (s *standing) stalled() error {
 
 // encodeMarks writes what the node has said and heard: its generation, the claims of the
 // two messages that it keeps, and the newest mark of each member. Node.mu is held.
-func (s *standing) encodeMarks(claims [checkpoint.Kept]mark.Claim) []byte {
+func (s *standing) encodeMarks(c *checkpoint.Checkpoint) []byte {
 	n := s.n
 	if !n.cfg.marks() {
 		return nil
 	}
-	m := mark.Memory{Generation: n.generation, Process: n.nonce, Lineage: n.lineage, Claims: claims[:]}
+	m := mark.Memory{Generation: n.generation, Process: n.nonce, Lineage: n.lineage, Claims: c.Claims[:]}
+	if len(c.Before)+len(c.Outbox) == 0 { // else those tell it
+		m.Values = uint64(n.limits.length)
+	}
 	if n.debt == nil && !slices.ContainsFunc(n.order, func(l *link) bool { return !l.word }) {
 		m.Lineage = mark.Lineage{} // all have said what they know
 	}
@@ -311,6 +333,7 @@ func (s *standing) decodeMarks(b []byte, place func(i uint64) (int, bool)) (
 	}
 	copy(claims[:], m.Claims)
 	n.generation, n.former, n.lineage = m.Generation, m.Process, m.Lineage
+	n.limits.length = int(min(m.Values, uint64(n.limits.values)))
 	for _, r := range m.Members {
 		i, there := place(r.Member)
 		switch {

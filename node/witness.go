@@ -11,6 +11,7 @@ import (
 
 	"sotto/agent"
 	"sotto/node/clock"
+	"sotto/node/courier"
 	"sotto/node/mark"
 )
 
@@ -43,7 +44,7 @@ type witness struct {
 	known      []acquaintance // by member
 	barred     error          // why it is not to begin, as a neighbor shows: ErrClone or ErrEarly
 	broadcasts atomic.Bool    // what is sent in a round is one for all
-	courier    courier
+	courier    courier.Courier
 	left       []mark.Remembered // of members that have left
 }
 
@@ -282,7 +283,7 @@ func (w *witness) testify(to agent.ID, others []mark.Testified, wants bool) {
 		}
 		return
 	}
-	n.courier.send(to, n.frame(Witness, n.check.Round, t.Append(nil)).frame)
+	n.courier.Send(to, n.frame(Witness, n.check.Round, t.Append(nil)).frame)
 }
 
 // exchange shows others who hear the same members the marks of those, in turns: two for
@@ -318,5 +319,41 @@ func (w *witness) exchange(round uint64) {
 		if marks := to[id]; marks != nil || back {
 			n.testify(id, marks, false)
 		}
+	}
+}
+
+// compare holds a member's mark against those that came before. A proof is returned once.
+// Node.mu is held.
+func (w *witness) compare(i agent.ID, h *mark.Signed) *mark.Proof {
+	n := w.n
+	a := &n.known[i]
+	old := a.Contradiction(&h.Mark)
+	if old == nil || a.lied {
+		return nil
+	}
+	a.lied = true
+	n.cfg.Log.Error("a peer gave one round two contents: it lies, or two processes have its key", "peer",
+		n.name(i), "round", h.Sent)
+	if n.cfg.DropLiars {
+		if l := n.links[i]; l != nil {
+			l.queue = nil
+			n.cfg.Log.Error("a peer is left out, as the owner's policy says", "peer", n.name(i))
+		}
+	}
+	n.signal()
+	origin := n.cfg.origin()
+	return &mark.Proof{
+		Run:    hex.EncodeToString(origin[:]),
+		Name:   n.name(i),
+		Member: i,
+		Marks:  [2]string{hex.EncodeToString(old.Bytes), hex.EncodeToString(h.Bytes)},
+	}
+}
+
+// accuse hands a proof to whoever keeps it.
+func (w *witness) accuse(p *mark.Proof) {
+	n := w.n
+	if p != nil && n.cfg.OnProof != nil {
+		n.cfg.OnProof(p)
 	}
 }

@@ -86,7 +86,16 @@ func TestMemory(t *testing.T) {
 	if run, _ := back.Lineage.Missing(word(7, 160, 5)); run != 60 {
 		t.Errorf("%d missing, want 60", run)
 	}
+	with := *back
+	with.Values = 7
+	c := with.Encode()
+	if again, err := mark.ReadMemory(c, 2, 2); err != nil || again.Values != 7 || again.Process != 9 {
+		t.Errorf("with a length: %+v, %v", again, err)
+	}
 	for k := range b {
+		if _, err := mark.ReadMemory(c[:k], 2, 2); err == nil {
+			t.Errorf("the first %d of %d bytes are a memory", k, len(c))
+		}
 		if _, err := mark.ReadMemory(b[:k], 2, 2); err == nil {
 			t.Errorf("the first %d of %d bytes are a memory", k, len(b))
 		}
@@ -108,6 +117,8 @@ func TestMemory(t *testing.T) {
 func FuzzReadMemory(f *testing.F) {
 	m := mark.Memory{Claims: make([]mark.Claim, 2)}
 	m.Lineage.Begin(7, book(100, 5))
+	f.Add(m.Encode())
+	m.Values = 7
 	f.Add(m.Encode())
 	f.Fuzz(func(t *testing.T, b []byte) {
 		m, err := mark.ReadMemory(b, 2, 4)

@@ -13,6 +13,7 @@ type Memory struct {
 	Generation uint64
 	Process    uint64 // the last one that has stored the state; 0: of an earlier version
 	Lineage    Lineage
+	Values     uint64  // of a message, where none is kept; 0: it is not known
 	Claims     []Claim // of the messages that are kept, as many as the reader expects
 	Members    []Remembered
 }
@@ -33,10 +34,12 @@ type Remembered struct {
 	Signed []byte
 }
 
-// The layouts of a memory. The first one has no process and no lineage.
+// The layouts of a memory. The first one has no process and no lineage; the last one,
+// which is written where it is needed alone, has Values before all.
 const (
 	memoryTag1 = "sotto node marks/1"
 	memoryTag2 = "sotto node marks/2"
+	memoryTag3 = "sotto node marks/3"
 )
 
 // errMemory says that bytes are no memory; who reads the state names it.
@@ -44,7 +47,11 @@ var errMemory = errors.New("marks that do not decode")
 
 // Encode writes the memory, for ReadMemory.
 func (m *Memory) Encode() []byte {
-	b := u64(agent.AppendTag(nil, memoryTag2), m.Generation, m.Process)
+	b := agent.AppendTag(nil, memoryTag2)
+	if m.Values > 0 {
+		b = u64(agent.AppendTag(nil, memoryTag3), m.Values)
+	}
+	b = u64(b, m.Generation, m.Process)
 	b = m.Lineage.append(b)
 	for i := range m.Claims {
 		b = m.Claims[i].Append(b)
@@ -63,6 +70,12 @@ func (m *Memory) Encode() []byte {
 // ReadMemory reads what Encode writes, with so many claims and at most so many marks.
 func ReadMemory(b []byte, claims, marks int) (*Memory, error) {
 	m := new(Memory)
+	if rest, ok := cutTag(b, memoryTag3); ok && len(rest) >= 8 {
+		if m.Values = binary.LittleEndian.Uint64(rest); m.Values == 0 {
+			return nil, errMemory
+		}
+		b = append(agent.AppendTag(nil, memoryTag2), rest[8:]...)
+	}
 	if rest, ok := cutTag(b, memoryTag2); ok && len(rest) >= 16 {
 		m.Generation, m.Process = binary.LittleEndian.Uint64(rest), binary.LittleEndian.Uint64(rest[8:])
 		if b, ok = m.Lineage.read(rest[16:]); !ok {
