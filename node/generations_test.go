@@ -197,7 +197,7 @@ func (g *generations) config(c *node.Config, disk *ledgertest.CrashFS, epoch, pe
 	c.Restart = func(x tensor.Vec) (agent.Algorithm, error) {
 		return g.worlds[epoch].From(now.number(person), x)
 	}
-	c.Missing, c.Linger, c.Patience = g.missing, time.Hour, 2*time.Hour
+	c.Missing, c.Linger, c.Patience = g.missing, time.Hour, 1000*time.Hour
 }
 
 var errDead = errors.New("dead")
