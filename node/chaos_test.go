@@ -20,8 +20,7 @@ import (
 // restored from a snapshot or loses its state as well. Everybody ends, and where all wait
 // for each other the ledgers have a charge for every answer that somebody got, forgotten
 // ones included. Goroutines run in another order each time; none of 800 runs failed.
-// These seeds made members wait for good, in seven ways, as did 13 of 80 runs where all
-// wait.
+// These seeds made members wait for good, as did 13 of 80 runs where all wait.
 func TestKillsAtAnyTime(t *testing.T) {
 	t.Parallel()
 	seeds := []uint64{4, 7, 9, 17}

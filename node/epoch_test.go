@@ -387,8 +387,8 @@ func TestLeavingForgetsNoCharge(t *testing.T) {
 }
 
 // A member loses its state after it has taken an amendment on, and is started with the
-// amendment: its neighbors wait for it under the roster before. It is told so at once,
-// goes on with that roster, and gets the amendment from them.
+// amendment: its neighbors wait for it under the roster before. It is told so
+// after a deadline, goes on with that roster, and gets the amendment from them.
 func TestAStateIsLostBeforeAChange(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

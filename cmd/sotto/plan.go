@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
 	"sotto/cmd/sotto/cli"
 	"sotto/config"
 	"sotto/experiment"
