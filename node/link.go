@@ -343,7 +343,7 @@ func (l *link) turned(n *Node, refused Refusal, kind FrameKind, twin *mark.Signe
 		l.drop(Change)
 		return true
 	}
-	l.shut = refused == RefusedTwin || refused == RefusedTerms
+	l.shut = refused == RefusedTwin || refused == RefusedTerms || refused == RefusedBehind
 	here := mark.Mark{Round: n.check.Round, Generation: n.generation, Book: n.book}
 	if twin != nil && !n.started && twin.After(&here) {
 		n.barred = fmt.Errorf("%w: it was at %d, as its mark at %s shows, and this one stands at %d",

@@ -134,6 +134,44 @@ func TestOthersTermsAndProceed(t *testing.T) {
 	})
 }
 
+// Two restored members that each know the other to have been further refuse each other,
+// with pauses: what one tells the other is no reason to try again at once.
+func TestTwoThatRefuseEachOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := prepare(t, nodetest.Options{Factory: factory(t, "bcd"), Interval: time.Minute}, openMemory)
+		other := r.net.Open(t, 1)
+		defer other.Close()
+		says := func(kind node.FrameKind, generation uint64) error {
+			m := mark.Mark{Round: 5, Generation: generation, Process: 7,
+				Claim: mark.Claim{Sent: mark.NoRound, Earlier: mark.NoRound}}
+			f := node.Frame{Kind: kind, Run: r.w.Run, Sender: 1}
+			f.Mark = m.Encode(f.Run, func(b []byte) []byte { return ed25519.Sign(nodetest.Key(1), b) })
+			return other.Send(context.Background(), 0, node.AppendFrame(nil, &f))
+		}
+		r.start(t, 0)
+		synctest.Wait()
+		asked := 0
+		other.Serve(func(_ agent.ID, b []byte) error {
+			if node.FrameKind(b[5]) != node.Messages || asked > 1000 {
+				return nil
+			}
+			asked++
+			if err := says(node.Witness, 0); !errors.Is(err, node.RefusedBehind) {
+				t.Errorf("a member that has gone back: %v", err)
+			}
+			return node.RefusedBehind
+		})
+		if err := says(node.Hello, 1); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Second)
+		if asked == 0 || asked > 200 { // a pause is 0.1 s at first
+			t.Errorf("asked %d times in ten seconds", asked)
+		}
+		r.halt(0)
+	})
+}
+
 // liar says in its testimonies that it waits in another way.
 type liar struct{ node.Transport }
 
