@@ -148,7 +148,10 @@ func (p push) cell(scale reproduce.Scale) sweep.Cell {
 	set("evaluate.gradients=%d", size.gradients)
 	set("evaluate.limit=%d", size.limit)
 	set("evaluate.agents=%d", size.agents)
-	if scale == reproduce.Smoke && strings.HasPrefix(p.data, "cifar-10") {
+	switch {
+	case scale == reproduce.Smoke && p.data == "cifar-10": // ResNet-18
+		set("topology.agents=2")
+	case scale == reproduce.Smoke && strings.HasPrefix(p.data, "cifar-10"):
 		set("topology.agents=4")
 	}
 	c.Set = append(c.Set, pr.set...)
