@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -119,6 +120,10 @@ type saved struct {
 // openCheckpoint reads a checkpoint up to the state of the simulation.
 func openCheckpoint(path string) (*saved, error) {
 	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: it ended before its first checkpoint; start it with its run file again, "+
+			"and remove this directory", ErrCheckpoint)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCheckpoint, err)
 	}

@@ -151,11 +151,15 @@ func TestInterruptAndResume(t *testing.T) {
 		if left, _ := filepath.Glob(filepath.Join(opt.Out, "*")); len(left) != 1 || left[0] != halt.Dir {
 			t.Errorf("an interrupted run leaves %v, reported %s", left, halt.Dir)
 		}
+		os.WriteFile(filepath.Join(halt.Dir, "."+rundir.CheckpointFile+"-12345"), []byte("half"), 0o600)
 		r, err := Resume(context.Background(), halt.Dir, "", Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		sameFiles(t, whole.Dir, r.Dir)
+		if hidden, _ := filepath.Glob(filepath.Join(r.Dir, ".*")); len(hidden) > 0 {
+			t.Errorf("what a killed write has left is in the finished run: %v", hidden)
+		}
 		if r.Summary.RunHash != whole.Summary.RunHash || strings.HasSuffix(r.Dir, rundir.PartialSuffix) {
 			t.Errorf("resumed run in %s has hash %s", r.Dir, r.Summary.RunHash)
 		}
@@ -184,6 +188,10 @@ func TestResumeRefusesWhatItCannotContinue(t *testing.T) {
 		if err := resume(halt.Dir); !errors.Is(err, ErrCheckpoint) {
 			t.Fatalf("checkpoint cut at %d of %d: %v", i, len(good), err)
 		}
+	}
+	os.Remove(at)
+	if err := resume(halt.Dir); !errors.Is(err, ErrCheckpoint) || !strings.Contains(err.Error(), "first checkpoint") {
+		t.Errorf("no checkpoint: %v", err)
 	}
 	os.WriteFile(at, good, 0o644)
 	cfg := read(t, halt.Dir, rundir.ConfigFile)

@@ -64,13 +64,19 @@ func New(out, name string) (*Dir, error) {
 }
 
 // Left is what an interrupted run has left, in which nobody else then works: *flock.Busy
-// says that the run is not over. There may be nothing.
+// says that the run is not over. There may be nothing. Files that were being written go.
 func Left(out, name string) (*Dir, error) {
 	d := &Dir{Out: out, Name: name, Path: filepath.Join(out, name+PartialSuffix)}
 	if _, err := os.Lstat(d.Path); err != nil {
 		return d, nil
 	}
-	return d, d.take()
+	if err := d.take(); err != nil {
+		return d, err
+	}
+	if err := atomicfile.Clear(d.Path); err != nil {
+		return d, errors.Join(err, d.Release())
+	}
+	return d, nil
 }
 
 func (d *Dir) take() (err error) {

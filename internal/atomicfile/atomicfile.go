@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 )
 
 // Write writes through a temporary file, so that path holds either all of b or what it
@@ -90,4 +91,18 @@ func through(path string, fill func(w io.Writer) error, mode fs.FileMode,
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil
+}
+
+// temporary are the names of files that through fills.
+var temporary = regexp.MustCompile(`^\..+-[0-9]+$`)
+
+// Clear removes what writes that were killed have left in dir, and below. Nobody may be
+// writing there.
+func Clear(dir string) error {
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() && temporary.MatchString(d.Name()) {
+			err = os.Remove(path)
+		}
+		return err
+	})
 }

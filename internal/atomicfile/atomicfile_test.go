@@ -53,3 +53,24 @@ func TestCreateKeepsWhatIsThere(t *testing.T) {
 		t.Errorf("left behind: %q", left)
 	}
 }
+
+// Files of writes that were killed go, all others stay.
+func TestClear(t *testing.T) {
+	dir := t.TempDir()
+	names := map[string]bool{"a": true, ".a": true, "a-1": true, ".a-": true, ".a-1b": true, ".a-12": false,
+		"below/b": true, "below/.b.svg-7": false}
+	for name := range names {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := atomicfile.Clear(dir); err != nil {
+		t.Fatal(err)
+	}
+	for name, stays := range names {
+		if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != stays {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
