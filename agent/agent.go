@@ -72,6 +72,8 @@ var (
 	// ErrState says that a checkpoint does not belong to this algorithm, version or
 	// dimension.
 	ErrState = errors.New("agent: checkpoint does not fit this algorithm")
+	// ErrDiverged says that an algorithm's values are no longer finite, where it asks.
+	ErrDiverged = errors.New("the algorithm has diverged")
 	// ErrStale says that a message belongs to a round the algorithm has left behind.
 	ErrStale = errors.New("agent: message of a round that has passed")
 )

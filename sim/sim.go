@@ -231,6 +231,9 @@ func (w *worker) stepUntilDone(a *Agent, stats *Stats) error {
 		case errors.Is(err, privacy.ErrExhausted):
 			w.in.Kind, w.in.Answer = agent.Exhausted, nil
 			stats.Exhausted++
+		case err != nil && !w.out.Query.At.Finite():
+			return fmt.Errorf("%w: it asks at a point that is not finite; smaller steps may help",
+				agent.ErrDiverged)
 		case err != nil:
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"sotto/agent"
 	"sotto/config"
 	"sotto/data"
 	"sotto/experiment"
@@ -112,6 +113,14 @@ func TestBadRunFiles(t *testing.T) {
 				t.Errorf("%s: %q does not say %q", name, err, want)
 			}
 		}
+	}
+}
+
+// A run whose values leave the floats ends, and says so.
+func TestDivergedRun(t *testing.T) {
+	e := build(t, "algorithm.step_size=1e30", "algorithm.weight_decay=0.01")
+	if _, err := Run(t.Context(), e, Options{Out: t.TempDir()}); !errors.Is(err, agent.ErrDiverged) {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -14,8 +14,11 @@ import (
 // A search trains in pieces: a member of a population goes on from the checkpoint of
 // another, whose configuration may differ from its own.
 
-// Begin starts a run that leaves nothing behind but checkpoints.
-func Begin(e *experiment.Experiment) (*Training, error) { return begin(e, Options{Workers: 1}, nil) }
+// Begin starts a run that leaves nothing behind but checkpoints, and ends though its
+// values diverge.
+func Begin(e *experiment.Experiment) (*Training, error) { return begin(e, piece, nil) }
+
+var piece = Options{Workers: 1, persist: true}
 
 // Continue is Begin from the state of a checkpoint in dir.
 func Continue(e *experiment.Experiment, dir string) (*Training, error) {
@@ -29,7 +32,7 @@ func Continue(e *experiment.Experiment, dir string) (*Training, error) {
 		return nil, config.Bad("topology.agents", len(e.Task.Parts),
 			fmt.Sprintf("%d, as in %s", len(c.Ledgers), path))
 	}
-	r, err := begin(e, Options{Workers: 1}, c.Ledgers)
+	r, err := begin(e, piece, c.Ledgers)
 	if err != nil {
 		return nil, err
 	}

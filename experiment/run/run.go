@@ -36,7 +36,8 @@ type Options struct {
 	Evaluated func(Evaluation)
 	Watch
 
-	write func(path string, fill func(w io.Writer) error) error // tests: a disk that fails
+	persist bool                                                  // see Population
+	write   func(path string, fill func(w io.Writer) error) error // tests: a disk that fails
 }
 
 // Watch is how somebody follows a run, a sweep or a search. It changes no result.
@@ -158,7 +159,9 @@ func Run(ctx context.Context, e *experiment.Experiment, opt Options) (*Result, e
 // begin starts all agents.
 func begin(e *experiment.Experiment, opt Options, restored [][]ledger.Record) (*Training, error) {
 	began := time.Now()
-	w, err := Start(e, Own(e), opt.Workers, restored)
+	pop := Own(e)
+	pop.Persist = opt.persist
+	w, err := Start(e, pop, opt.Workers, restored)
 	if err != nil {
 		return nil, err
 	}
@@ -310,9 +313,9 @@ func (r *Training) evaluate() error {
 }
 
 // Below runs one cell or trial below dir, from its checkpoint where an interrupted
-// process has left one.
+// process has left one. One that diverges goes on to its end.
 func Below(ctx context.Context, e *experiment.Experiment, dir, dataDir string) (*Result, error) {
-	opt := Options{Out: filepath.Join(dir, "runs"), Workers: 1,
+	opt := Options{Out: filepath.Join(dir, "runs"), Workers: 1, persist: true,
 		Watch: Watch{Command: "sotto run config.toml"}}
 	left := filepath.Join(opt.Out, Name(e)+rundir.PartialSuffix)
 	if rundir.Stands(filepath.Join(left, rundir.CheckpointFile)) {

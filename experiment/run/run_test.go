@@ -190,7 +190,8 @@ func TestResumeRefusesWhatItCannotContinue(t *testing.T) {
 		}
 	}
 	os.Remove(at)
-	if err := resume(halt.Dir); !errors.Is(err, ErrCheckpoint) || !strings.Contains(err.Error(), "first checkpoint") {
+	if err := resume(halt.Dir); !errors.Is(err, ErrCheckpoint) ||
+		!strings.Contains(err.Error(), "first checkpoint") {
 		t.Errorf("no checkpoint: %v", err)
 	}
 	os.WriteFile(at, good, 0o644)

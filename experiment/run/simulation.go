@@ -22,7 +22,7 @@ type Simulation struct {
 	e       *experiment.Experiment
 	Sim     sim.Runtime
 	ledgers []*ledger.Memory
-	scorers []*privacy.Gate // of the agents, where a score is asked for
+	scorers []*persistent // of the agents, where a score is asked for
 	watch   *stopwatch
 	agents  []sim.Agent
 	parties []*experiment.Party
@@ -46,6 +46,28 @@ func (g restoringGate) Answer(q *agent.Query, dst tensor.Vec) error {
 	return g.Gate.Answer(q, dst)
 }
 
+// persistent is the gate of a trial, or of a cell of a sweep, which others stand beside.
+// At a point that is not finite it answers as at the origin, so that a trial whose values
+// have left the floats goes on, costs what every other does, and ends with a score.
+type persistent struct {
+	sim.Gate
+	origin tensor.Vec
+}
+
+func (g *persistent) Answer(q *agent.Query, dst tensor.Vec) error {
+	there := *q
+	if !q.At.Finite() {
+		if len(g.origin) < len(q.At) {
+			g.origin = make(tensor.Vec, len(q.At))
+		}
+		there.At = g.origin[:len(q.At)]
+	}
+	if q.Clip-q.Clip != 0 {
+		there.Clip = 0 // the configured one
+	}
+	return g.Gate.Answer(&there, dst)
+}
+
 // Population is what the agents of a simulation have: the experiment's own records, or
 // those of an audit.
 type Population struct {
@@ -54,12 +76,14 @@ type Population struct {
 	Arrival []uint32
 	Seed    uint64 // of batches and noise
 	Score   bool   // agents release a score at the end
+	// Persist: values that are no longer finite end nothing, see persistent.
+	Persist bool
 }
 
 // Own is the population of an experiment itself.
 func Own(e *experiment.Experiment) Population {
 	return Population{e.Task.Split.Train, e.Task.Parts, e.Task.Arrivals, e.NoiseSeed(),
-		e.File.Evaluate.Score != ""}
+		e.File.Evaluate.Score != "", false}
 }
 
 // Start seats every agent with its own ledger. A resumed run hands in what its ledgers
@@ -140,6 +164,9 @@ func (w *Simulation) seat(i int, pop Population, pool *oracle.Pool) error {
 	w.parties[i] = party
 	w.agents[i] = sim.Agent{Algorithm: party.Algorithm, Gate: timedGate{party.Gate, w.watch},
 		Silent: e.Sealed()}
+	if pop.Persist {
+		w.agents[i].Gate = &persistent{Gate: w.agents[i].Gate}
+	}
 	if w.restoring {
 		w.agents[i].Gate = restoringGate{w.agents[i].Gate, w}
 	}
@@ -148,7 +175,7 @@ func (w *Simulation) seat(i int, pop Population, pool *oracle.Pool) error {
 		if err != nil {
 			return err
 		}
-		w.scorers = append(w.scorers, g)
+		w.scorers = append(w.scorers, &persistent{Gate: g})
 	}
 	return nil
 }
