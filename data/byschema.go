@@ -239,6 +239,7 @@ func ownTable(decode func(any) error, from OwnFile, b []byte, src Source) (*Own,
 		all.SetUnits(r.IDs)
 	}
 	own := &Own{}
+	src.own = placesOf(r.Lines, r.Dropped)
 	if own.Split, err = holdOut(all, TableParams{TestFraction: p.TestFraction}, src); err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"sotto/config"
+	"sotto/data/idx"
 )
 
 const cifarPixels = 3 * 32 * 32
@@ -28,13 +29,13 @@ func ReadCIFAR100(r io.Reader, name string) (*Images, error) {
 // readCIFAR reads records with one label byte below each of bounds; the last is the
 // label.
 func readCIFAR(r io.Reader, name string, bounds []int) (*Images, error) {
-	b, err := io.ReadAll(io.LimitReader(r, maxBytes+1))
+	b, err := io.ReadAll(io.LimitReader(r, idx.MaxBytes+1))
 	if err != nil {
-		return nil, badByte(name, int64(len(b)), err, "a file that can be read")
+		return nil, idx.BadByte(name, int64(len(b)), err, "a file that can be read")
 	}
 	size := len(bounds) + cifarPixels
-	if len(b) == 0 || len(b)%size != 0 || len(b) > maxBytes {
-		return nil, badByte(name, int64(len(b)/size*size), fmt.Sprintf("a file of %d bytes", len(b)),
+	if len(b) == 0 || len(b)%size != 0 || len(b) > idx.MaxBytes {
+		return nil, idx.BadByte(name, int64(len(b)/size*size), fmt.Sprintf("a file of %d bytes", len(b)),
 			fmt.Sprintf("whole records of %d bytes", size))
 	}
 	n := len(b) / size
@@ -52,7 +53,8 @@ func readCIFAR(r io.Reader, name string, bounds []int) (*Images, error) {
 		record := b[i*size : (i+1)*size]
 		for k, bound := range bounds {
 			if int(record[k]) >= bound {
-				return nil, badByte(name, int64(i*size+k), record[k], fmt.Sprintf("labels 0 to %d", bound-1))
+				return nil, idx.BadByte(name, int64(i*size+k), record[k],
+					fmt.Sprintf("labels 0 to %d", bound-1))
 			}
 		}
 		if p.Coarse != nil {

@@ -140,6 +140,8 @@ type Source struct {
 	// are, by a coin of its own contents, as a guarantee under add-remove needs it.
 	// Without it who is drawn depends on the number of records.
 	OneByOne bool
+
+	own *places // the records are one owner's, see places.holdOut
 }
 
 // Constructor makes one data set. decode fills the data set's parameter struct strictly

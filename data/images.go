@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"sotto/config"
+	"sotto/data/idx"
 	"sotto/internal/keep"
 	"sotto/internal/parallel"
 	"sotto/tensor"
@@ -255,7 +256,7 @@ func idxSet(name string, classes []string, mean, std float64, decode func(any) e
 			return nil, err
 		}
 		if px.Height == 0 || px.Width == 0 {
-			return nil, badByte(imageFile, 8, fmt.Sprintf("%d x %d pixels", px.Height, px.Width),
+			return nil, idx.BadByte(imageFile, 8, fmt.Sprintf("%d x %d pixels", px.Height, px.Width),
 				"images of at least one pixel")
 		}
 		parts[k] = px
@@ -264,13 +265,13 @@ func idxSet(name string, classes []string, mean, std float64, decode func(any) e
 }
 
 // idx reads a published IDX file, from what was unpacked before where that is there.
-func (s *store) idx(set, name string) (*IDX, string, error) {
+func (s *store) idx(set, name string) (*idx.File, string, error) {
 	at := filepath.Join(s.dir, set, name)
 	b, err := s.read(set + "/" + name)
 	if err != nil {
 		return nil, "", err
 	}
-	x, err := ReadIDX(bytes.NewReader(s.unpacked(published(set+"/"+name), b)), at)
+	x, err := idx.Read(bytes.NewReader(s.unpacked(published(set+"/"+name), b)), at)
 	return x, at, err
 }
 
@@ -285,7 +286,7 @@ func (s *store) unpacked(f File, b []byte) []byte {
 	}
 	check, size := binary.LittleEndian.Uint32(b[n-8:]), binary.LittleEndian.Uint32(b[n-4:])
 	at, version := filepath.Join(dir, "data", f.SHA256), "unpacked "+f.SHA256
-	if raw, ok := keep.Read(at, version, maxBytes); ok && crc32.ChecksumIEEE(raw) == check &&
+	if raw, ok := keep.Read(at, version, idx.MaxBytes); ok && crc32.ChecksumIEEE(raw) == check &&
 		len(raw) == int(size) {
 		return raw
 	}

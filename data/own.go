@@ -169,6 +169,7 @@ func ownHospital(decode func(any) error, from OwnFile, b []byte, src Source) (*O
 	}
 	all.Shape = [3]int{1, 1, all.X.Cols}
 	all.Variables = append(variablesOf(features, p.Normalize), all.outcome("num", "num"))
+	src.own = &places{rows: len(t.Lines), of: t.complete(p.Missing == "fill")}
 	split, err := holdOut(all, p.TableParams, src)
 	if err != nil {
 		return nil, err
@@ -179,6 +180,7 @@ func ownHospital(decode func(any) error, from OwnFile, b []byte, src Source) (*O
 // ownCSV reads the owner's file in place of the run file's path.
 func ownCSV(decode func(any) error, from OwnFile, b []byte, src Source) (*Own, error) {
 	var of CSVParams
+	src.own = &places{}
 	split, err := csvFile(func(params any) error {
 		err := decode(params)
 		if p, ok := params.(*CSVParams); ok {

@@ -129,7 +129,7 @@ func jointCSV(decode func(any) error, _ Source) (*joint, error) {
 		return nil, err
 	}
 	var sums []string
-	d, err := p.load(p.Path, &sums)
+	d, err := p.load(p.Path, &sums, nil)
 	if err != nil {
 		return nil, err
 	}

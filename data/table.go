@@ -121,8 +121,8 @@ func (t *Table) complete(fill bool) []int {
 }
 
 // holdOut draws fraction of the records of every group (of all, without groups), rounded
-// down, as the test part; with persons see holdOutUnits, and Source.OneByOne. Both parts
-// keep the order of the file.
+// down, as the test part; with persons see holdOutUnits, and Source.OneByOne, and of one
+// owner's file places.holdOut. Both parts keep the order of the file.
 func holdOut(d *Dataset, p TableParams, src Source) (*Split, error) {
 	if err := src.checkLimit(p.Limit); err != nil {
 		return nil, err
@@ -132,6 +132,9 @@ func holdOut(d *Dataset, p TableParams, src Source) (*Split, error) {
 	}
 	if src.OneByOne {
 		return holdOutOneByOne(d, p, src.Seed)
+	}
+	if src.own != nil {
+		return src.own.holdOut(d, p, src.Seed)
 	}
 	groups := [][]int32{nil}
 	if d.Groups != nil {

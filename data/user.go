@@ -170,7 +170,7 @@ func csvFile(decode func(any) error, src Source) (*Split, error) {
 		return nil, err
 	}
 	var sums []string
-	load := func(path string) (*Dataset, error) { return p.load(path, &sums) }
+	load := func(path string) (*Dataset, error) { return p.load(path, &sums, src.own) }
 	split, err := twoFiles(p.Path, p.TestPath, TableParams{TestFraction: p.TestFraction, Limit: p.Limit,
 		TestLimit: p.TestLimit}, src, load)
 	if err != nil {
@@ -221,7 +221,8 @@ func (p *CSVParams) options() CSVOptions {
 	return o
 }
 
-func (p CSVParams) load(path string, sums *[]string) (*Dataset, error) {
+// load reads a file, and says where its records stand where own is not nil.
+func (p CSVParams) load(path string, sums *[]string, own *places) (*Dataset, error) {
 	b, err := userBytes(path)
 	if err != nil {
 		return nil, err
@@ -238,6 +239,9 @@ func (p CSVParams) load(path string, sums *[]string) (*Dataset, error) {
 	if len(keep) == 0 {
 		return nil, &config.Error{File: path, Line: t.Lines[0], Found: "no complete row",
 			Allowed: "at least one row without missing cells"}
+	}
+	if own != nil {
+		own.rows, own.of = len(t.Lines), keep
 	}
 	features, err := p.features(t)
 	if err != nil {

@@ -21,7 +21,7 @@ var layers = [][]string{
 	{"config", "tensor", "rng", "model/onnx", "privacy/account/loss",
 		"privacy/account/figure"},
 	{"agent", "privacy/account", "node/keyfile", "model", "model/score", "data/scattering", "data/als",
-		"data/libsvm", "data/schema",
+		"data/libsvm", "data/idx", "data/schema",
 		"experiment/runfile", "live/event"},
 	{"node/pieces", "node/clock", "node/courier", "node/meter", "live"},
 	{"topology", "data", "privacy/ledger", "privacy", "privacy/account/network"},

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"sotto/config"
 	"sotto/data"
 )
 
@@ -30,63 +29,6 @@ func zip(b []byte) []byte {
 	w.Write(b)
 	w.Close()
 	return z.Bytes()
-}
-
-func TestReadIDX(t *testing.T) {
-	plain := idx([]uint32{2, 1, 3}, []byte{1, 2, 3, 4, 5, 6})
-	for name, b := range map[string][]byte{"plain": plain, "gzip": zip(plain)} {
-		x, err := data.ReadIDX(bytes.NewReader(b), "f")
-		if err != nil || !slices.Equal(x.Dims, []int{2, 1, 3}) ||
-			!slices.Equal(x.Data, []byte{1, 2, 3, 4, 5, 6}) {
-			t.Errorf("%s: %+v, %v", name, x, err)
-		}
-	}
-	zipped := zip(plain)
-	broken := slices.Clone(zipped)
-	broken[len(broken)-6]++ // checksum
-	for name, c := range map[string]struct {
-		b   []byte
-		key string
-	}{
-		"empty":          {nil, "byte 0"},
-		"no header":      {plain[:3], "byte 3"},
-		"magic":          {[]byte{0, 1, 8, 1, 0, 0, 0, 0}, "byte 0"},
-		"floats":         {[]byte{0, 0, 13, 1, 0, 0, 0, 0}, "byte 0"},
-		"no dimensions":  {[]byte{0, 0, 8, 0}, "byte 0"},
-		"short sizes":    {plain[:10], "byte 8"},
-		"huge":           {idx([]uint32{1 << 20, 1 << 20}, nil), "byte 8"},
-		"truncated":      {plain[:len(plain)-1], "byte 21"},
-		"trailing":       {append(slices.Clone(plain), 7), "byte 22"},
-		"gzip header":    {zipped[:5], "byte 0"},
-		"gzip truncated": {zipped[:len(zipped)-9], "byte 22"},
-		"gzip checksum":  {broken, "byte 22"},
-	} {
-		_, err := data.ReadIDX(bytes.NewReader(c.b), "some.gz")
-		var bad *config.Error
-		if !errors.As(err, &bad) || bad.File != "some.gz" || bad.Key != c.key {
-			t.Errorf("%s: error %v, want some.gz and %s", name, err, c.key)
-		}
-	}
-}
-
-func FuzzReadIDX(f *testing.F) {
-	plain := idx([]uint32{2, 1, 3}, []byte{1, 2, 3, 4, 5, 6})
-	f.Add(plain)
-	f.Add(zip(plain))
-	f.Add(idx([]uint32{1 << 30}, nil))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		x, err := data.ReadIDX(bytes.NewReader(b), "f")
-		if err != nil {
-			return
-		}
-		n := 1
-		for _, d := range x.Dims {
-			n *= d
-		}
-		if n != len(x.Data) {
-			t.Fatalf("sizes %v, %d bytes", x.Dims, len(x.Data))
-		}
-	})
 }
 
 // writeMNIST writes a tiny data set in MNIST's form.
