@@ -41,7 +41,8 @@ func ownFiles(t *testing.T) []ownRows {
 			data.WithSchema(tableParams(func(p *data.SchemaParams) { p.TestFraction = .25 }), agreed(t)),
 			[]string{"0,99,M,yes", "0,1,F,"}},
 		{"heart-disease", "",
-			func(i int) string { return fmt.Sprintf("63,1,1,145,%d,1,2,150,0,2.3,3,0,6,0", 200+i) }, 4, defaults,
+			func(i int) string { return fmt.Sprintf("63,1,1,145,%d,1,2,150,0,2.3,3,0,6,0", 200+i) }, 4,
+			defaults,
 			[]string{"50,0,1,145,500,1,2,150,0,2.3,3,0,6,1", "63,1,1,145,200,1,2,150,0,2.3,3,?,6,0"}},
 	}
 }
