@@ -40,6 +40,10 @@ func (e builder) initialise() error {
 		return config.Bad("init_from", fmt.Sprintf("%q: %v", p.InitFrom, err),
 			"a safetensors file of float32 values")
 	}
+	if meta["own"] == "true" && e.File.Privacy.Mechanism != "none" {
+		return config.Bad("init_from", fmt.Sprintf("%q, an owner's own model, of records without noise",
+			p.InitFrom), "public parameters")
+	}
 	if meta["layout"] == model.LayersLayout {
 		flat, err := model.FromLayers(e.Task.Model, tensors)
 		if err != nil {

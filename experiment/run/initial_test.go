@@ -109,7 +109,14 @@ func TestInitFromRefuses(t *testing.T) {
 	if err := os.WriteFile(text, []byte("not weights"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	own := filepath.Join(t.TempDir(), "own.safetensors")
+	b, err := model.EncodeSafetensors(map[string]string{"own": "true"},
+		[]model.NamedVec{{Name: "x", Vec: ramp(dim, 0)}})
+	if err = errors.Join(err, os.WriteFile(own, b, 0o644)); err != nil {
+		t.Fatal(err)
+	}
 	for path, want := range map[string]string{
+		own: "an owner's own model",
 		weights(t, "short", model.NamedVec{Name: "x",
 			Vec: ramp(dim-1, 0)}): "values",
 		weights(t, "two", model.NamedVec{Name: "x", Vec: ramp(dim, 0)},
