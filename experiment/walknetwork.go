@@ -66,6 +66,13 @@ func (e *Experiment) Amplified() error {
 	case f.Topology.Agents > maxWalkers || f.Topology.Agents < 2:
 		return f.At("topology", config.Bad("agents", f.Topology.Agents,
 			fmt.Sprintf("2 to %d with accounting network", maxWalkers)))
+	case f.Model.InitFrom != "":
+		return f.At("model", config.Bad("init_from", f.Model.InitFrom,
+			"nothing with accounting network: beside values that are large enough a token's float32 loses "+
+				"the noise of a step, which then hides nothing"))
+	case f.Model.Precision == "bf16":
+		return f.At("model", config.Bad("precision", f.Model.Precision,
+			"float32 with accounting network: rounded products are no gradient of a convex function"))
 	case !w.Blurs():
 		return f.At("algorithm", config.Bad("after", "nothing",
 			"noise with accounting network: every step has to add noise"))

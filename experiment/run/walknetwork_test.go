@@ -11,6 +11,7 @@ import (
 	"sotto/experiment"
 	"sotto/experiment/forecast"
 	"sotto/experiment/rundir"
+	"sotto/model"
 	"sotto/privacy"
 )
 
@@ -29,11 +30,14 @@ func askNetwork(t *testing.T, set ...string) error {
 // step of n gradients over a divisor of 1, which add-remove allows, has a slope of n β.
 func TestClaim44(t *testing.T) {
 	beta := .25 * 2 // a logistic slope of at most 1/4 in z, and rows of norm √2 with the intercept
+	start := weights(t, "start", model.NamedVec{Name: "x", Vec: ramp(walkRun(t).Task.Model.Dim(), 1<<25)})
 	for name, tc := range map[string]struct {
 		set []string
 		key string
 	}{
-		"public hops": {[]string{"token.hops=public"}, "token.hops"},
+		"values of a file": {[]string{"model.init_from=" + start}, "model.init_from"},
+		"rounded products": {[]string{"model.precision=bf16", "privacy.noise=fast"}, "model.precision"},
+		"public hops":      {[]string{"token.hops=public"}, "token.hops"},
 		"step above 2/β": {[]string{"algorithm.step_size=" + rundir.Number(2.01/beta)},
 			"algorithm.step_size"},
 		"warm-up past 2/β": {[]string{"algorithm.step_size=" + rundir.Number(2.01/beta),
