@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"sotto/algo"
+	"sotto/privacy/account"
 	"sotto/privacy/account/network"
 	"sotto/tensor"
 	"sotto/topology"
@@ -52,6 +53,10 @@ func CheckViews(f *File) error {
 	case !f.Mechanism().ExactView:
 		return f.Refuse("privacy.mechanism", f.Privacy.Mechanism, "normal noise of each agent's own, which "+
 			"alone has an exact view; the figure against everyone holds")
+	case !Asks(f) && f.Privacy.unit != account.Owner():
+		return f.Refuse("privacy.unit", f.Privacy.Unit, "owner: with this unit an agent's noise goes by its "+
+			"number of records, which neither a roster nor a run directory says; a simulation with "+
+			"evaluate.network = true states the figures, and the figure against everyone holds")
 	case !f.Faultless():
 		return f.Refuse("faults", "faults or agents that attack", "none: mixing was not what was planned, "+
 			"and who learned what is not known; the figure against everyone holds")
