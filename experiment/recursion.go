@@ -1,6 +1,8 @@
 package experiment
 
 import (
+	"cmp"
+
 	"sotto/algo"
 	"sotto/privacy/account"
 	"sotto/privacy/account/network"
@@ -42,6 +44,22 @@ func AveragingRounds(f *File) int {
 		return int(f.Steps) - 1
 	}
 	return 0
+}
+
+// Acceleration returns how a run that only averages values does so.
+func Acceleration(f *File) (algo.Recursion, error) {
+	var p algo.AverageParams
+	if AveragingRounds(f) == 0 {
+		return p.Recursion, nil
+	}
+	e := planner{&Experiment{File: f}}
+	if err := e.prepare(); err != nil {
+		return p.Recursion, err
+	}
+	err := f.At("algorithm", f.Section("algorithm")(&p))
+	p.Set(e.Setup.Setting)
+	p.Acceleration = cmp.Or(p.Acceleration, network.Plain().Name)
+	return p.Recursion, err
 }
 
 // CheckViews refuses an averaging whose noise or mixing is another than the exact views

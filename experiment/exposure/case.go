@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"sotto/agent"
-	"sotto/algo"
 	"sotto/config"
 	"sotto/privacy/account"
 	"sotto/privacy/account/network"
@@ -15,7 +14,7 @@ import (
 // Settings describe one private averaging over a [Source] and who looks at it.
 type Settings struct {
 	Rounds    int
-	Method    string  // see [algo.Recursion]
+	Method    string  // see [algo.Recursion]; of a run that averages its own is used
 	Dimension float64 // of method jacobi
 	// Noise is the multiplier; 0: 1, or what Epsilon, against everyone, asks for.
 	Noise, Epsilon, Delta float64
@@ -82,7 +81,7 @@ func NewCase(src *Source, s *Settings) (*Case, error) {
 	if c.Gossip.Rounds, err = src.mixing(s.Rounds); err != nil {
 		return nil, err
 	}
-	if c.Gossip.Method, err = s.averaging(base); err != nil {
+	if c.Gossip.Method, err = s.averaging(src); err != nil {
 		return nil, err
 	}
 	if s.Adversary == everyEach {
@@ -110,25 +109,32 @@ func observers(agents int) []network.Adversary {
 	return all
 }
 
-// averaging is the method with the eigenvalues of the graph.
-func (s *Settings) averaging(g *topology.Graph) (network.Method, error) {
-	r, env := algo.Recursion{Acceleration: s.Method}, agent.Env{}
-	switch s.Method {
-	case "jacobi":
-		r.Dimension = s.Dimension
+// averaging is the method with the eigenvalues of the graph: a run's own with those of
+// its first round's.
+func (s *Settings) averaging(src *Source) (network.Method, error) {
+	r, env, g := src.Recursion, agent.Env{}, src.Whole
+	var err error
+	if r.Acceleration == "" {
+		if r.Acceleration = s.Method; s.Method == "jacobi" {
+			r.Dimension = s.Dimension
+		}
+	} else if g, err = src.Schedule.At(0); err != nil {
+		return network.Method{}, err
+	}
+	switch r.Acceleration {
 	case "chebyshev", "chebyshev-ns", "paper":
 		info, err := topology.Analyze(g)
 		if err != nil {
 			return network.Method{}, err
 		}
 		if !info.Computed {
-			return network.Method{}, config.Bad("acceleration", s.Method,
+			return network.Method{}, config.Bad("acceleration", r.Acceleration,
 				"plain or jacobi where the eigenvalues are not computed: "+info.NotComputed)
 		}
 		env.Graph.SLEM, env.Graph.Lambda2 = 1-info.AbsoluteGap, info.Lambda2
 	}
 	steps, err := r.Coefficients(env, s.Rounds)
-	return network.Averaging(s.Method, steps), err
+	return network.Averaging(r.Acceleration, steps), err
 }
 
 // isMember reports that agent u belongs to a.

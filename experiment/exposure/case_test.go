@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"sotto/agent"
+	"sotto/algo"
 	"sotto/config"
 	"sotto/report/plot"
 	"sotto/topology"
@@ -110,9 +112,50 @@ func TestWeightsOfAnObjective(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := OfRun(schedule, g, 3)
+		s, err := OfRun(schedule, g, 3, algo.Recursion{})
 		if err != nil || len(s.Notes) != notes || (s.Whole == g) != (notes == 0) {
 			t.Errorf("weights %q: %+v, %v", weights, s, err)
+		}
+	}
+}
+
+// A run that averages with acceleration has the coefficients of its agents: those of the
+// graph of its first round, not of all its links. Settings say another method.
+func TestAccelerationOfARun(t *testing.T) {
+	var graphs [2]*topology.Graph
+	for k, name := range []string{"path", "complete"} {
+		s, err := topology.New(name, "", 5, 1, noParameters)
+		if err == nil {
+			graphs[k], err = s.At(0)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	info, err := topology.Analyze(graphs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := algo.Recursion{Acceleration: "chebyshev"}
+	want, err := r.Coefficients(agent.Env{Graph: agent.Graph{SLEM: 1 - info.AbsoluteGap}}, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	src, err := OfRun(topology.Static(graphs[0]), graphs[1], 3, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := NewCase(src, &Settings{Rounds: 3, Method: "plain", Delta: 1e-5, Adjacency: "zero-out",
+		Adversary: "0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Gossip.Method.Name != "chebyshev" {
+		t.Errorf("method %s", c.Gossip.Method.Name)
+	}
+	for k, w := range want {
+		if a, b, back := c.Gossip.Method.Step(k); [3]float64{a, b, back} != w {
+			t.Errorf("round %d: %g, %g, %g, want %g", k, a, b, back, w)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package exposure
 
 import (
+	"sotto/algo"
 	"sotto/privacy/account/network"
 	"sotto/topology"
 )
@@ -11,19 +12,22 @@ type Source struct {
 	Whole    *topology.Graph // with all its links
 	First    int             // the round of the schedule in which averaging begins
 	Rounds   int             // of a run that only averages; 0: another, or no run
-	Dropout  float64         // probability that a link is missing from a round, as stated
-	Notes    []string
+	// Recursion is how such a run averages; without acceleration: another, or no run.
+	Recursion algo.Recursion
+	Dropout   float64 // probability that a link is missing from a round, as stated
+	Notes     []string
 }
 
 // notAveraging is said of runs that do more than average values once.
 const notAveraging = "the run does not only average: the figures are of one averaging of values over its " +
 	"graph, not of its training, for which the figure against everyone holds"
 
-// OfRun has the graphs of a run, which averages for so many rounds and does nothing else;
-// 0: it does.
-func OfRun(schedule topology.Schedule, whole *topology.Graph, rounds int) (*Source, error) {
+// OfRun has the graphs of a run, which averages for so many rounds by r and does nothing
+// else; 0: it does.
+func OfRun(schedule topology.Schedule, whole *topology.Graph, rounds int, r algo.Recursion) (*Source,
+	error) {
 	// in round 0 nothing has been sent
-	s := &Source{Schedule: schedule, Whole: whole, First: 1, Rounds: rounds}
+	s := &Source{Schedule: schedule, Whole: whole, First: 1, Rounds: rounds, Recursion: r}
 	if rounds == 0 {
 		s.Notes = append(s.Notes, notAveraging)
 	}

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"sotto/algo"
 	"sotto/experiment"
 	"sotto/experiment/rundir"
 	"sotto/topology"
@@ -14,6 +15,7 @@ type Graphs struct {
 	Schedule  topology.Schedule
 	Whole     *topology.Graph // with all links that may be missing from a round
 	Averaging int             // rounds of averaging of a run that does nothing else; 0: another
+	Recursion algo.Recursion  // how it averages
 }
 
 // ReadGraphs reads them from a run directory. Graphs that stay the same are in its files;
@@ -38,6 +40,9 @@ func ReadGraphs(dir string) (*Graphs, error) {
 		return nil, err
 	}
 	r.Averaging = experiment.AveragingRounds(f)
+	if r.Recursion, err = experiment.Acceleration(f); err != nil {
+		return nil, err
+	}
 	if f.Topology.Dropout == 0 && f.Topology.Wake == "" && !f.Topology.Directed() {
 		return r, nil
 	}

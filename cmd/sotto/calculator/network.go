@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"slices"
@@ -67,8 +68,8 @@ rounds, where other agents react to an agent's update.`),
 			if err != nil {
 				return err
 			}
-			if src.Rounds > 0 && !cmd.Flags().Changed("rounds") {
-				f.Rounds = src.Rounds
+			if err := f.takeOver(cmd, src); err != nil {
+				return err
 			}
 			c, err := exposure.NewCase(src, &f.Settings)
 			if err != nil {
@@ -84,7 +85,7 @@ rounds, where other agents react to an agent's update.`),
 	fl.StringVar(&f.source.family, "topology", "", "graph family, see sotto topology show")
 	fl.StringVar(&f.source.run, "run", "",
 		"the graphs of this run directory, in place of --topology; a run that averages has its own number "+
-			"of rounds")
+			"of rounds and method")
 	fl.StringVar(&f.source.roster, "roster", "", "the graphs of this roster, in place of --topology")
 	fl.IntVar(&f.source.graph.Agents, "agents", 10, "number of agents")
 	fl.StringVar(&f.source.graph.Weights, "weights", "",
@@ -118,6 +119,24 @@ rounds, where other agents react to an agent's update.`),
 	fl.StringVar(&f.drawing, "draw", "",
 		"svg: heatmap, distance, coalition or graph; default: heatmap for several adversaries, else graph")
 	return c
+}
+
+// takeOver sets what a run that averages has of its own, and refuses another method.
+func (f *networkFlags) takeOver(cmd *cobra.Command, src *exposure.Source) error {
+	given, own := cmd.Flags().Changed, &src.Recursion
+	if src.Rounds > 0 && !given("rounds") {
+		f.Rounds = src.Rounds
+	}
+	switch {
+	case own.Acceleration == "":
+		return nil
+	case given("method") && f.Method != own.Acceleration:
+		return config.Bad("--method", f.Method, own.Acceleration+", which the run averages by, or no flag")
+	case given("dimension") && f.Dimension != own.Dimension && own.Acceleration == "jacobi":
+		return config.Bad("--dimension", f.Dimension,
+			fmt.Sprintf("%g, which the run averages by, or no flag", own.Dimension))
+	}
+	return nil
 }
 
 // check refuses flags before anything is read.
@@ -172,7 +191,7 @@ func (f *sourceFlags) open() (*exposure.Source, error) {
 		if err != nil {
 			return nil, err
 		}
-		return exposure.OfRun(r.Schedule, r.Whole, r.Averaging)
+		return exposure.OfRun(r.Schedule, r.Whole, r.Averaging, r.Recursion)
 	}
 	return f.ofRoster()
 }
@@ -208,7 +227,11 @@ func (f *sourceFlags) ofRoster() (*exposure.Source, error) {
 		if err != nil {
 			return nil, err
 		}
-		return exposure.OfRun(schedule, whole, rounds)
+		by, err := experiment.Acceleration(file)
+		if err != nil {
+			return nil, err
+		}
+		return exposure.OfRun(schedule, whole, rounds, by)
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
