@@ -343,6 +343,8 @@ var Inexact = []Refusal{
 	{"algorithm.name", func(f *File) any { return f.Algorithm.Name },
 		func(f *File) bool { return f.Lacks(algo.OneRelease) },
 		"gossip-average: only values that are released once and then averaged have an exact view"},
+	{"algorithm.name", func(f *File) any { return f.Algorithm.Name }, Asks,
+		"gossip-average: an auditor brings values of its own, of which nothing is asked"},
 	{"privacy.mechanism", func(f *File) any { return f.Privacy.Mechanism },
 		func(f *File) bool { m := f.Mechanism(); return !m.ExactView && !m.Pairwise && m.Noisy() },
 		"gaussian or decor: only normal noise has an exact view"},

@@ -31,8 +31,8 @@ func Network(e *experiment.Experiment) (*rundir.NetworkFigures, error) {
 	return exposure.Averaging(g, most/e.Plans[0].Noise, e.Setup.Target.Delta)
 }
 
-// Gossip describes the run to the network accountant. Every owner's noise is in units of
-// the clip over its normaliser.
+// Gossip describes the run to the network accountant. Noise is in units of that of a sum:
+// an owner's is what its release divides the sum by, which of answers is nothing.
 func Gossip(e *experiment.Experiment) (*network.Gossip, error) {
 	matrices, err := exposure.Mixing(e.Graphs.Schedule, int(e.File.Steps))
 	if err != nil {
@@ -44,7 +44,11 @@ func Gossip(e *experiment.Experiment) (*network.Gossip, error) {
 		return nil, err
 	}
 	for i := range e.Plans {
-		g.Noise = append(g.Noise, 1/e.Plans[i].Public.ExpectedBatchSize)
+		r, err := e.Plans[i].Release(0)
+		if err != nil {
+			return nil, err
+		}
+		g.Noise = append(g.Noise, r.Scale)
 	}
 	return g, nil
 }

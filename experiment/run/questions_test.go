@@ -12,7 +12,9 @@ import (
 
 	"sotto/experiment"
 	"sotto/experiment/experimenttest"
+	"sotto/experiment/forecast"
 	"sotto/experiment/rundir"
+	"sotto/privacy/account/network"
 	"sotto/tensor"
 )
 
@@ -232,5 +234,27 @@ func TestTrueValuesCountPersons(t *testing.T) {
 	}
 	if got := a.True[1].Rows[0].Value; math.Abs(got-32.5) > 1e-3 {
 		t.Errorf("mean %v, want 32.5", got)
+	}
+}
+
+// An answer is a sum, whose noise goes by no number of records: in a star of four that
+// averages twice, a leaf learns half of each of the two others, one of which has a record
+// less.
+func TestNetworkOfAnswers(t *testing.T) {
+	e := questions(t, "topology.graph=star", "topology.agents=4", "data.train=101", "rounds=3",
+		"algorithm.acceleration=plain", "privacy.adjacency=zero-out")
+	if e.Plans[2].Public.Records == e.Plans[3].Public.Records {
+		t.Fatalf("both have %d records", e.Plans[3].Public.Records)
+	}
+	g, err := forecast.Gossip(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := g.View(network.Observer(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if math.Abs(v.Leak[2]-.5) > 1e-12 || math.Abs(v.Leak[3]-.5) > 1e-12 {
+		t.Errorf("leaks %v", v.Leak)
 	}
 }
