@@ -1,6 +1,7 @@
 package attack
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -114,7 +115,7 @@ func Pairwise(ctx context.Context, e *experiment.Experiment, observer, claim str
 	if err != nil {
 		return nil, err
 	}
-	if err := a.CheckPair(&o); err != nil {
+	if err := cmp.Or(checkShared(e, a), a.CheckPair(&o)); err != nil {
 		return nil, err
 	}
 	if o.Claim, err = pairClaim(e, claim, a, o.Adversary, o.Everywhere, o.Target); err != nil {
@@ -148,6 +149,19 @@ func noiseless(e *experiment.Experiment) (*audit.AveragingTarget, error) {
 		return recordGate(privacy.None{}, e.Setup.Target.Adjacency, i, x, a.Clip[i], seed)
 	}
 	return a, nil
+}
+
+// checkShared refuses noise that neighbors share where each scales it by a clip of its
+// own: sharedNoise has it of one size at both ends.
+func checkShared(e *experiment.Experiment, a *audit.AveragingTarget) error {
+	for _, p := range a.Pairs {
+		if a.Clip[p.A] != a.Clip[p.B] {
+			return e.File.Refuse("privacy.mechanism", e.File.Privacy.Mechanism,
+				"gaussian, or agents with as many records each, or unit owner: an audit knows shared "+
+					"noise of one size alone")
+		}
+	}
+	return nil
 }
 
 // sharedNoise lists what neighbors share.
