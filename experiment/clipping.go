@@ -25,7 +25,7 @@ func answerNoise(e *Experiment, i int) float64 {
 	case !f.Mechanism().normal() || f.Privacy.Adaptive() || f.Replication.Noise != "":
 		return math.NaN()
 	}
-	return f.Privacy.MaxGradNorm * a.Noise / a.Public.ExpectedBatchSize * spread(e, i)
+	return f.Privacy.MaxGradNorm * a.Noise / a.Public.ExpectedBatchSize * Spread(e, i)
 }
 
 // partNoise is the noise of a count beside the gradient, over its clip of 1/2; nil

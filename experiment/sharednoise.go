@@ -107,9 +107,9 @@ func sharedNoise(e *Experiment) (privacy.Scheme, error) {
 // normal says that noise is normal, an agent's own or shared.
 func (m *Mechanism) normal() bool { return m.ExactView || m.Pairwise }
 
-// spread is the standard deviation of all noise in agent i's answers over that which
+// Spread is the standard deviation of all noise in agent i's answers over that which
 // counts.
-func spread(e *Experiment, i int) float64 {
+func Spread(e *Experiment, i int) float64 {
 	s, ok := e.Setup.Scheme.(*privacy.Pairwise)
 	if !ok {
 		return 1

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"os"
 	"path/filepath"
@@ -263,7 +264,8 @@ func (f *nodeFlags) preflight(w io.Writer, m *owner.Membership) error {
 	row("batches", "%.4g expected, each record drawn with probability %.4g", x.Batch, x.Rate)
 	row("noise",
 		"%s, multiplier %.6g; deviation of the mean gradient %.3g of the clip norm in each parameter, "+
-			"%.3g in length", x.NoiseKind, x.Noise, x.Noise/x.Batch, float64(look.NoiseToSignal))
+			"%.3g in length", x.NoiseKind, x.Noise, float64(look.NoiseToSignal)/math.Sqrt(float64(x.Dim)),
+		float64(look.NoiseToSignal))
 	row("cost", "%s, epsilon %s at delta %g (%v, %v)", config.Count(look.Charges, "charge"),
 		rundir.FormatFine(float64(look.Total.Upper)), x.Delta, x.Adjacency, x.Unit)
 	if x.Reserve > 0 {

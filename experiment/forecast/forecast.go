@@ -91,13 +91,14 @@ func Of(e *experiment.Experiment) (Forecast, error) {
 		return Forecast{}, err
 	}
 	type kind struct { // agents of one kind have one forecast
-		rate, batch, noise float64
-		charges            int
+		rate, batch, noise, spread float64
+		charges                    int
 	}
 	seen, names := map[kind]Agent{}, experiment.NamesOf(e)
 	for i := range e.Plans {
 		pl := &e.Plans[i]
-		k := kind{pl.Public.SampleRate, pl.Public.ExpectedBatchSize, pl.Noise, pl.Charges()}
+		k := kind{pl.Public.SampleRate, pl.Public.ExpectedBatchSize, pl.Noise, experiment.Spread(e, i),
+			pl.Charges()}
 		o, ok := seen[k]
 		if !ok {
 			var err error
@@ -122,7 +123,7 @@ func Of(e *experiment.Experiment) (Forecast, error) {
 // OfAgent returns what agent i's plan comes to.
 func OfAgent(e *experiment.Experiment, i int) (Agent, error) {
 	p := &e.Plans[i]
-	ratio := p.NoiseToSignal()
+	ratio := p.NoiseToSignal() * experiment.Spread(e, i)
 	if spread := e.File.Mechanism().Spread; spread > 0 {
 		ratio *= spread
 	}

@@ -203,10 +203,10 @@ func Drowned(agents []Agent, n int) float64 {
 const DrownedAbove = .5
 
 // Warn says that noise outweighs what can be learnt; "": it does not. It judges
-// algorithms that ask for Poisson batches of gradients.
+// algorithms that ask for Poisson batches of gradients, with noise that does not cancel.
 func Warn(f *experiment.File, agents []Agent) string {
 	ratio := Drowned(agents, f.Topology.Agents)
-	if f.Kind().Batches != oracle.Sampled || !(ratio > DrownedAbove) {
+	if f.Kind().Batches != oracle.Sampled || f.Mechanism().Pairwise || !(ratio > DrownedAbove) {
 		return ""
 	}
 	return fmt.Sprintf("noise outweighs signal: over all rounds and %d agents it is %.2g times the longest "+

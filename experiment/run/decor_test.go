@@ -2,9 +2,13 @@ package run
 
 import (
 	"math"
-	"sotto/experiment"
 	"strings"
 	"testing"
+
+	"sotto/agent"
+	"sotto/experiment"
+	"sotto/experiment/experimenttest"
+	"sotto/experiment/forecast"
 )
 
 const decorSet = `privacy.mechanism="decor"`
@@ -156,6 +160,51 @@ func TestAlgorithmsKnowTheNoise(t *testing.T) {
 		}
 		if wrong := err != nil && strings.Contains(err.Error(), "optimizer"); wrong != (set != nil) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// What a plan says of shared noise is what the run then states; the noise of an answer is
+// all of it, the agent's own and that of each of its links.
+func TestPlanOfSharedNoise(t *testing.T) {
+	few := []string{decorSet, "privacy.pair_noise_ratio=3", "topology.graph=star", "topology.agents=4"}
+	small := append(few, "data.train=120", "rounds=3", "model.hidden=[2]", "privacy.batch_size=10")
+	for name, c := range map[string]struct {
+		text string
+		set  []string
+	}{
+		"dsgd": {experimenttest.Small, small},
+		"dinno": {strings.Replace(experimenttest.Small, "step_size = 0.5\n", "", 1),
+			append(small, "algorithm.name=dinno", "privacy.target_epsilon=50")},
+		"gossip-average": {experimenttest.Average, append(few, "data.agents=4")},
+	} {
+		for _, curious := range []string{"neighbors", "one", "none"} {
+			f, err := experiment.Parse("run.toml", []byte(c.text),
+				append(c.set[:len(c.set):len(c.set)], "privacy.curious="+curious))
+			if err != nil {
+				t.Fatal(err)
+			}
+			e, err := f.BuildWith("", drawn)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := forecast.Of(e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			stated := train(t, e, Options{Workers: 1}).Summary.Privacy
+			for i, a := range p.Agents {
+				if a.Total != stated[i].Epsilon {
+					t.Errorf("%s, %s: agent %d costs %v by plan, %v by its run", name, curious, i, a.Total,
+						stated[i].Epsilon)
+				}
+				own := e.Plans[i].Noise / e.Setup.Scheme.Counts(agent.ID(i))
+				want := own * math.Sqrt(1+9*float64(len(e.Setup.Scheme.Neighbors(agent.ID(i)))))
+				want *= math.Sqrt(float64(p.Parameters)) / a.Batch
+				if got := float64(a.NoiseToSignal); math.Abs(got/want-1) > 1e-9 {
+					t.Errorf("%s, %s: agent %d has noise %v, want %v", name, curious, i, got, want)
+				}
+			}
 		}
 	}
 }
