@@ -167,7 +167,9 @@ func parquetText(t parquet.Type) func(parquet.Value) (string, bool) {
 	return func(parquet.Value) (string, bool) { return "", false }
 }
 
-// parquetPlain writes what has no further meaning than its physical type.
+// parquetPlain writes what has no further meaning than its physical type: numbers in
+// full, so that a column of whole ones has the same texts where a missing cell has made
+// it one of fractions.
 func parquetPlain(v parquet.Value) (string, bool) {
 	switch v.Kind() {
 	case parquet.Boolean:
@@ -177,9 +179,9 @@ func parquetPlain(v parquet.Value) (string, bool) {
 	case parquet.Int64:
 		return strconv.FormatInt(v.Int64(), 10), true
 	case parquet.Float:
-		return strconv.FormatFloat(float64(v.Float()), 'g', -1, 32), true
+		return strconv.FormatFloat(float64(v.Float()), 'f', -1, 32), true
 	case parquet.Double:
-		return strconv.FormatFloat(v.Double(), 'g', -1, 64), true
+		return strconv.FormatFloat(v.Double(), 'f', -1, 64), true
 	case parquet.ByteArray:
 		b := v.ByteArray()
 		return string(b), utf8.Valid(b) && bytes.IndexByte(b, 0) < 0

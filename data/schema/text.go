@@ -75,8 +75,9 @@ var (
 var windows1252 = [32]rune{'€', 0x81, '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', 0x8d, 'Ž', 0x8f,
 	0x90, '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', 0x9d, 'ž', 'Ÿ'}
 
-// decode makes text of a file. Without a stated encoding a mark at the beginning decides,
-// then UTF-8 where all bytes are, and Windows-1252, of which Latin-1's texts are a part.
+// decode makes text of a file. Without a stated encoding a mark at the beginning decides.
+// Else every line goes by its own bytes, so that no record changes how another is read:
+// UTF-8 where they are, and Windows-1252, of which Latin-1's texts are a part.
 func (r Reading) decode(file string, b []byte) (string, Layout, error) {
 	l := Layout{Encoding: r.Encoding}
 	switch {
@@ -93,7 +94,11 @@ func (r Reading) decode(file string, b []byte) (string, Layout, error) {
 	default:
 		l.Encoding, l.Guesses = "windows-1252", []string{"encoding"}
 	}
-	text, err := encodings[l.Encoding](b)
+	from := encodings[l.Encoding]
+	if len(l.Guesses) > 0 {
+		from = fromLines
+	}
+	text, err := from(b)
 	if i := strings.IndexByte(text, 0); err == nil && i >= 0 {
 		err = &config.Error{Line: 1 + strings.Count(text[:i], "\n"), Found: "a zero byte",
 			Allowed: "text; UTF-16 begins with a byte order mark"}
@@ -130,6 +135,20 @@ func fromBytes(b []byte, upper *[32]rune) (string, error) {
 			continue
 		}
 		s.WriteRune(rune(c))
+	}
+	return s.String(), nil
+}
+
+// fromLines reads each line that is UTF-8 as such, and the others as Windows-1252.
+func fromLines(b []byte) (string, error) {
+	var s strings.Builder
+	s.Grow(len(b) + len(b)/16)
+	for line := range bytes.Lines(b) {
+		text := string(line)
+		if !utf8.Valid(line) {
+			text, _ = fromBytes(line, &windows1252)
+		}
+		s.WriteString(text)
 	}
 	return s.String(), nil
 }
