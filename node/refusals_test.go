@@ -5,6 +5,7 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -150,12 +151,12 @@ func TestTwoThatRefuseEachOther(t *testing.T) {
 		}
 		r.start(t, 0)
 		synctest.Wait()
-		asked := 0
+		var asked atomic.Int64
 		other.Serve(func(_ agent.ID, b []byte) error {
-			if node.FrameKind(b[5]) != node.Messages || asked > 1000 {
+			if node.FrameKind(b[5]) != node.Messages || asked.Load() > 1000 {
 				return nil
 			}
-			asked++
+			asked.Add(1)
 			if err := says(node.Witness, 0); !errors.Is(err, node.RefusedBehind) {
 				t.Errorf("a member that has gone back: %v", err)
 			}
@@ -165,8 +166,8 @@ func TestTwoThatRefuseEachOther(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(10 * time.Second)
-		if asked == 0 || asked > 200 { // a pause is 0.1 s at first
-			t.Errorf("asked %d times in ten seconds", asked)
+		if n := asked.Load(); n == 0 || n > 200 { // a pause is 0.1 s at first
+			t.Errorf("asked %d times in ten seconds", n)
 		}
 		r.halt(0)
 	})
