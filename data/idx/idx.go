@@ -32,12 +32,11 @@ func BadByte(file string, offset int64, found any, allowed string) error {
 	}
 }
 
-// Read reads a file: two zero bytes, the type
-// 8 (unsigned byte; the other types are refused), the number of dimensions (1 to 4),
-// big-endian uint32 sizes, then exactly as many bytes as the sizes say. gzip is
-// recognised by its first two bytes. name is the file name in errors, which are
-// *config.Error with the byte offset: wrong magic number, a truncated file, trailing
-// bytes, a total above 2 GiB, broken gzip.
+// Read reads a file: two zero bytes, the type 8 (unsigned byte; the other types are
+// refused), the number of dimensions (1 to 4), big-endian uint32 sizes, then exactly as
+// many bytes as the sizes say. gzip is recognised by its first two bytes. name is the
+// file name in errors, which are *config.Error with the byte offset: wrong magic number,
+// a truncated file, trailing bytes, a total above 2 GiB, broken gzip.
 func Read(r io.Reader, name string) (*File, error) {
 	br := bufio.NewReader(r)
 	if first, _ := br.Peek(2); bytes.Equal(first, []byte{0x1f, 0x8b}) {

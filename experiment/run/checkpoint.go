@@ -120,10 +120,6 @@ type saved struct {
 // openCheckpoint reads a checkpoint up to the state of the simulation.
 func openCheckpoint(path string) (*saved, error) {
 	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w: it ended before its first checkpoint; start it with its run file again, "+
-			"and remove this directory", ErrCheckpoint)
-	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCheckpoint, err)
 	}
@@ -229,6 +225,10 @@ func resumeDir(dir string) (*rundir.Dir, *saved, *experiment.File, error) {
 		return nil, nil, nil, err
 	}
 	c, err := openCheckpoint(filepath.Join(dir, rundir.CheckpointFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w; it ended before its first checkpoint: start it with its run file again, and "+
+			"remove this directory", err)
+	}
 	if err != nil {
 		return nil, nil, nil, errors.Join(fmt.Errorf("%s: %w", dir, err), d.Release())
 	}

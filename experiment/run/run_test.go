@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -190,7 +191,7 @@ func TestResumeRefusesWhatItCannotContinue(t *testing.T) {
 		}
 	}
 	os.Remove(at)
-	if err := resume(halt.Dir); !errors.Is(err, ErrCheckpoint) ||
+	if err := resume(halt.Dir); !errors.Is(err, ErrCheckpoint) || !errors.Is(err, fs.ErrNotExist) ||
 		!strings.Contains(err.Error(), "first checkpoint") {
 		t.Errorf("no checkpoint: %v", err)
 	}
