@@ -41,7 +41,8 @@ type Fit struct {
 // nothing bounds gradients.
 const Tolerance = 1e-9
 
-// Validate names the first field that cannot be used. It reads no records.
+// Validate names the first field that cannot be used. It looks at the number of records,
+// not at them.
 func (f *Fit) Validate() error {
 	if err := checkPositive("batch_size", f.Normaliser); err != nil {
 		return err
@@ -60,6 +61,19 @@ func (f *Fit) Validate() error {
 	case f.roundOff() > f.tolerance()/2:
 		return config.Bad("fit_lambda", f.Lambda, "larger: double precision does not resolve the gradient "+
 			"to the tolerance that the sensitivity counts with")
+	case !math.IsInf(f.bound(), 1):
+		return countedWith(&f.Records, f.Normaliser)
+	}
+	return nil
+}
+
+// countedWith refuses more records than condition and gradientError count with. Under
+// add-remove a list may be longer than its normaliser by any factor. The error does not
+// say how long it is.
+func countedWith(r *Records, normaliser float64) error {
+	if float64(len(r.Index)) > 2*normaliser {
+		return config.Bad("batch_size", normaliser, "at least half the number of an owner's records: "+
+			"what is charged for round-off counts with twice batch_size at most")
 	}
 	return nil
 }

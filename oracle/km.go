@@ -54,7 +54,8 @@ type KM struct {
 // that the sensitivity has room for.
 const farthest = 1 << 16
 
-// Validate names the first field that cannot be used. It reads no records.
+// Validate names the first field that cannot be used. It looks at the number of records,
+// not at them.
 func (k *KM) Validate() error {
 	if err := checkRate(k.SampleRate); err != nil {
 		return err
@@ -85,6 +86,9 @@ func (k *KM) Validate() error {
 		return config.Bad("unit", k.Unit, "record: the sensitivity of an operator is that of one record")
 	}
 	k.described = k.release()
+	if !k.forward() && k.proven() {
+		return countedWith(&k.Records, k.ExpectedBatchSize)
+	}
 	return nil
 }
 

@@ -5,10 +5,12 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"sotto/config"
 	"sotto/privacy/account"
+	"sotto/rng"
 )
 
 const bits = 300
@@ -159,5 +161,34 @@ func TestFitRefusesWhatItCannotResolve(t *testing.T) {
 	f.GLM.Slope, f.GLM.Quadratic = math.Inf(1), true
 	if err := f.Validate(); err != nil {
 		t.Errorf("a loss without a bound: %v", err)
+	}
+}
+
+// What is charged for round-off counts with twice the normaliser at most: a list of more
+// records, as add-remove allows, is refused in words that do not say how many there are.
+func TestMoreRecordsThanRoundOffCountsWith(t *testing.T) {
+	for _, n := range []int{20, 21} {
+		r := *owner("logistic", n, 3, 1, rng.Public(9, "counted"))
+		f := Fit{GLM: glmOf(t, "logistic"), Normaliser: 10, Radius: 1, Unit: account.Record(),
+			Adjacency: account.AddRemove, Dim: 3, Lambda: .1}
+		fit := f.Bind(r, nil)
+		k := KM{GLM: f.GLM, Operator: Backward, Gamma: 1, Residual: 5, ClipNorm: 1, SampleRate: 1,
+			ExpectedBatchSize: 10, Adjacency: account.AddRemove, Unit: account.Record(), Dim: 3}
+		km := k.Bind(r, nil)
+		k.Operator = Forward // clips every gradient and adds them exactly but for the last bit
+		if err := k.Bind(r, nil); err != nil {
+			t.Errorf("forward, %d records: %v", n, err)
+		}
+		for name, err := range map[string]error{"fit": fit, "km": km} {
+			if n == 20 && err != nil {
+				t.Errorf("%s, %d records: %v", name, n, err)
+			}
+			if n > 20 {
+				wantBad(t, "batch_size", err)
+				if err != nil && strings.Contains(err.Error(), "21") {
+					t.Errorf("%s says how many records there are: %v", name, err)
+				}
+			}
+		}
 	}
 }
