@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"sotto/experiment"
 	"sotto/experiment/rundir"
@@ -145,7 +146,7 @@ func (p *process) release(b []byte) error {
 			return err
 		}
 	}
-	left := append(p.Terms.Uncharged, p.timing())
+	left := append(slices.Clip(p.Terms.Uncharged), p.timing(), whichLedger)
 	if p.e.File.Model.Personal.Enabled {
 		left = append(left, "the owner's own model, which is made of the released one and of the owner's "+
 			"records, and is sent to nobody")
@@ -160,6 +161,11 @@ func (p *process) release(b []byte) error {
 	}
 	return p.write(StatementFile, append(b, '\n'))
 }
+
+// whichLedger is what every statement says that it does not cover: a figure bounds what
+// answers tell, and members see the id of the ledger that they are charged to.
+const whichLedger = "which of the owner's ledgers is charged: where a record is in data that another was " +
+	"made for, that other one is, and members see its id"
 
 // timing is what a statement says that it does not cover. It does not depend on private
 // data: whether a pad was long enough does.
