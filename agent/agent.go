@@ -279,3 +279,20 @@ func (v *View) Weight(id ID) float64 {
 	}
 	return 0
 }
+
+// Adopt takes all weight from the agent itself, as that of a new member, which has no
+// model of its own yet: it takes the mean of those of In, by their weights. Without In
+// nothing changes.
+func (v *View) Adopt() {
+	all := 0.
+	for _, nb := range v.In {
+		all += nb.Weight
+	}
+	if all <= 0 {
+		return
+	}
+	for i := range v.In {
+		v.In[i].Weight /= all
+	}
+	v.SelfWeight = 0
+}

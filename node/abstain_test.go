@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"sotto/agent"
 	"sotto/node"
+	"sotto/node/mark"
 	"sotto/node/nodetest"
 	"sotto/privacy"
 	"sotto/tensor"
@@ -53,4 +56,83 @@ func TestAbstaining(t *testing.T) {
 	if s := r.nodes[0].Status(); s.Exhausted || !s.Finished {
 		t.Errorf("status %+v", s)
 	}
+}
+
+// rounds notes the rounds of answers that were given, over several lives of a node. Up to
+// the round of a word of it that it was told it abstains, as ledgers of shared noise do.
+type rounds struct {
+	node.Gate
+	now   uint64
+	given map[uint64]int
+	from  *uint64
+}
+
+func (r *rounds) Begin(round uint64, live []agent.Neighbor) {
+	r.now = round
+	r.Gate.Begin(round, live)
+}
+
+func (r *rounds) Answer(q *agent.Query, dst tensor.Vec) error {
+	if r.now < *r.from {
+		return privacy.ErrAbstain
+	}
+	err := r.Gate.Answer(q, dst)
+	if err == nil {
+		r.given[r.now]++
+	}
+	return err
+}
+
+// Noise that is shared with neighbors serves once. Of a restored member's two neighbors
+// only one knows how far it was, and that one is away: it waits for that one's word under
+// proceed too, and answers no round again.
+func TestSharedNoiseServesOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &restored{}
+		given, from := map[uint64]int{}, uint64(0)
+		o := nodetest.Options{Factory: factory(t, "dsgd"), Graph: "complete", Agents: 3, Rounds: 150}
+		o.Change = r.slow(1, func(i int, c *node.Config) {
+			c.Missing, c.Shares = node.Proceed, true
+			if i == 1 {
+				c.Gate = &rounds{Gate: c.Gate, given: given, from: &from}
+				told := c.OnRollback
+				c.OnRollback = func(m *mark.Mark, run, others uint64) error {
+					from = max(from, m.Round+1)
+					return told(m, run, others)
+				}
+			}
+		})
+		r.running = prepare(t, o, openMemory)
+		for i := range r.nodes {
+			r.start(t, i)
+		}
+		time.Sleep(10 * time.Second)
+		r.halt(1)
+		snapshot, then := r.files(1), r.led[1].Head().Seq
+		r.start(t, 1)
+		time.Sleep(2 * time.Second)
+		r.halt(0)
+		time.Sleep(30 * time.Second)
+		r.halt(1)
+		r.halt(2)
+		former := len(given)
+		r.put(1, snapshot)
+		r.led[1] = first(t, r.led[1], then)
+		r.start(t, 0)
+		r.start(t, 1)
+		time.Sleep(40 * time.Second)
+		if len(given) != former {
+			t.Errorf("%d answers before the third member's word", len(given)-former)
+		}
+		r.start(t, 2)
+		r.wait(t)
+		if from == 0 || len(given) <= former {
+			t.Errorf("told of round %d, answers in %d rounds and %d before", from, len(given), former)
+		}
+		for round, times := range given {
+			if times > 1 {
+				t.Errorf("round %d: %d answers", round, times)
+			}
+		}
+	})
 }

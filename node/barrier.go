@@ -237,7 +237,7 @@ func (p *barrier) view(r *RoundReport) *agent.View {
 		v.SelfWeight += lost
 	}
 	if n.cfg.joins(r.Round) {
-		adopt(v)
+		v.Adopt()
 	}
 	return v
 }

@@ -76,6 +76,10 @@ type Learner struct {
 	// Remembers: no round can be left out, because what the gate keeps follows from all
 	// answers, or because what neighbors learn is known of a whole run alone.
 	Remembers bool
+	// Shares: noise is shared with neighbors and must serve once. No process goes on
+	// before all of them have said what they know of this node, and gives no answer
+	// where one has left without a word.
+	Shares bool
 	// Mass: messages carry the mass of push-sum. Lost messages take theirs with them, so
 	// that Missing is Wait.
 	Mass bool

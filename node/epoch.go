@@ -304,18 +304,3 @@ func (h *change) comer(signed []byte) int {
 	}
 	return -1
 }
-
-// adopt gives a new member the mean of its neighbors' models, by their weights.
-func adopt(v *agent.View) {
-	all := 0.
-	for _, nb := range v.In {
-		all += nb.Weight
-	}
-	if all <= 0 {
-		return
-	}
-	for i := range v.In {
-		v.In[i].Weight /= all
-	}
-	v.SelfWeight = 0
-}

@@ -91,7 +91,7 @@ func New(cfg Config) (*Node, error) {
 	n.standing.n, n.witness.n, n.change.n = n, n, n
 	n.known = make([]acquaintance, cfg.Graph.Agents())
 	n.claim = mark.Claim{Sent: mark.NoRound, Earlier: mark.NoRound}
-	n.nonce, n.courier = drawNonce(), courier.New()
+	n.nonce, n.courier = mark.Process(), courier.New()
 	n.connect()
 	n.meter = meter.New()
 	var err error

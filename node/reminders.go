@@ -51,6 +51,13 @@ func (s *standing) isLost() bool {
 	return s.lost()
 }
 
+// astray reports whether neighbors know this node to have been further, or may.
+func (s *standing) astray() bool {
+	s.n.mu.Lock()
+	defer s.n.mu.Unlock()
+	return s.untold() || s.lost()
+}
+
 // ahead reports whether a mark is of a later place than that of this node.
 func (s *standing) ahead(r *mark.Mark) bool {
 	if r == nil || r.Generation != s.n.generation {

@@ -2,8 +2,6 @@ package node
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -41,12 +39,6 @@ type standing struct {
 	rejoined   int        // times in this process
 	greeting   bool       // it waits for the neighbors' words, and takes in nothing else
 	reminders
-}
-
-func drawNonce() uint64 {
-	var b [8]byte
-	rand.Read(b[:]) // never fails
-	return binary.LittleEndian.Uint64(b[:]) | 1
 }
 
 // mostRejoins is how often one process goes on from where others know it to be.
@@ -164,8 +156,9 @@ func (l *link) hail(n *Node) {
 }
 
 // ask waits until the neighbors have said what they know of this node. Where a round
-// waits for everybody that is all of them. Elsewhere the deadline ends the wait, but a
-// node that was here before goes on only when somebody has told it where it was.
+// waits for everybody, or noise is shared, that is all of them. Elsewhere the deadline
+// ends the wait, but a node that was here before goes on only when somebody has told it
+// where it was.
 func (s *standing) ask(ctx context.Context) error {
 	n := s.n
 	if !n.cfg.marks() || n.check.Finished || !n.pace.waits() && !n.resumed && n.book.Charges == 0 ||
@@ -202,8 +195,10 @@ func (s *standing) ask(ctx context.Context) error {
 		case err != nil && (untold == 0 || late): // so that others end as well
 			return err
 		case err != nil:
-		case missing == 0,
-			late && (!n.pace.waits() || n.cfg.Missing == Proceed) && (there > 0 || !n.resumed):
+		case missing == 0:
+			return nil
+		case late && !n.cfg.Shares && (!n.pace.waits() || n.cfg.Missing == Proceed) &&
+			(there > 0 || !n.resumed):
 			return nil
 		}
 		select {
@@ -223,6 +218,12 @@ func (s *standing) ask(ctx context.Context) error {
 			asleep.Reset(n.cfg.Deadline)
 		}
 	}
+}
+
+// untold reports whether a neighbor has not said yet what it knows of this node. Node.mu
+// is held.
+func (s *standing) untold() bool {
+	return slices.ContainsFunc(s.n.order, func(l *link) bool { return !l.word })
 }
 
 // orient learns from the neighbors where this node is, and goes there.
@@ -302,8 +303,8 @@ func (s *standing) encodeMarks(c *checkpoint.Checkpoint) []byte {
 	if len(c.Before)+len(c.Outbox) == 0 { // else those tell it
 		m.Values = uint64(n.limits.length)
 	}
-	if n.debt == nil && !slices.ContainsFunc(n.order, func(l *link) bool { return !l.word }) {
-		m.Lineage = mark.Lineage{} // all have said what they know
+	if n.debt == nil && !n.untold() {
+		m.Lineage = mark.Lineage{}
 	}
 	for i := range n.known {
 		a := &n.known[i]

@@ -49,7 +49,9 @@ func (n *Node) step(r *RoundReport, always bool) error {
 		answer := n.out.Query.Room(n.answer, len(n.answer))
 		n.in.Kind, n.in.Answer, n.in.Inbox = agent.Answer, answer, nil
 		err := privacy.ErrExhausted
-		if always || !n.check.Exhausted {
+		if n.cfg.Shares && n.astray() {
+			err = privacy.ErrAbstain
+		} else if always || !n.check.Exhausted {
 			began := time.Now()
 			err = n.cfg.Gate.Answer(n.out.Query, answer)
 			if p, ok := n.cfg.Gate.(interface{ Padded() bool }); ok && p.Padded() {
@@ -60,8 +62,8 @@ func (n *Node) step(r *RoundReport, always bool) error {
 		// the algorithm does without, as when the budget is spent
 		case errors.Is(err, privacy.ErrAbstain):
 			n.in.Kind, n.in.Answer = agent.Exhausted, nil
-			n.cfg.Log.Warn("no answer in the round of a crash: noise that is shared with neighbors "+
-				"serves once", "round", n.check.Round)
+			n.cfg.Log.Warn("no answer in the round of a crash, or before all neighbors have said where this "+
+				"node was: noise that is shared with neighbors serves once", "round", n.check.Round)
 		case errors.Is(err, privacy.ErrExhausted):
 			n.in.Kind, n.in.Answer = agent.Exhausted, nil
 			n.exhaust(r)

@@ -104,6 +104,7 @@ func (d *Daemon) Run(ctx context.Context) (out *Outcome, err error) {
 	c.Sign = func(message []byte) []byte { return ed25519.Sign(d.keys.held, message) }
 	c.Book, c.OnRollback, c.OnProof = p.book, p.rolledBack, p.keepProof
 	c.DropLiars, c.Remembers = d.Policy.Liars == roster.DropLiars, whole(d.Owner)
+	c.Shares = d.limited.shared
 	if c.Attestations, err = p.readClaims(); err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ package mark
 
 import (
 	"crypto/ed25519"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -25,6 +26,13 @@ type Mark struct {
 	Process    uint64 // drawn by every process anew
 	Claim
 	Book
+}
+
+// Process draws the number of a process: odd, and no other one's.
+func Process() uint64 {
+	var b [8]byte
+	rand.Read(b[:]) // never fails
+	return binary.LittleEndian.Uint64(b[:]) | 1
 }
 
 func u64(b []byte, vs ...uint64) []byte {
