@@ -15,6 +15,7 @@ import (
 
 	"sotto/agent"
 	"sotto/config"
+	"sotto/experiment/rundir"
 	"sotto/node/mark"
 	"sotto/node/roster"
 	"sotto/privacy/ledger"
@@ -224,12 +225,12 @@ func (p *process) claim() *mark.Attestation {
 // against the head that its node sent, which it returns. key is the member's, one of
 // those that the ledger has had; nil: that of the statement itself.
 func VerifyStatement(path, heads string, key ed25519.PublicKey) (*ledger.SignedStatement, *Head, error) {
-	var s ledger.SignedStatement
-	if err := readStrict(path, &s, "a signed privacy statement"); err != nil {
+	s, err := rundir.ReadStatement(path)
+	if err != nil {
 		return nil, nil, err
 	}
 	if heads == "" {
-		return &s, nil, s.Verify(key)
+		return s, nil, s.Verify(key)
 	}
 	all, err := readHeads(heads)
 	if err != nil {
@@ -259,7 +260,7 @@ func VerifyStatement(path, heads string, key ed25519.PublicKey) (*ledger.SignedS
 	if err := h.covers(s.Keys(), s.LedgerID, end.LastSeq, end.Head); err != nil {
 		return nil, nil, err
 	}
-	return &s, h, s.Verify(key)
+	return s, h, s.Verify(key)
 }
 
 // find returns the head of a ledger.

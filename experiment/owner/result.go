@@ -127,8 +127,8 @@ func writeShapes(p *process, n *node.Node) error {
 // release writes the model's file b and the signed statement that names its digest, each
 // once: what was signed before stands, unless the file that it names is gone.
 func (p *process) release(b []byte) error {
-	path, had := filepath.Join(p.State, StatementFile), ledger.SignedStatement{}
-	err := readStrict(path, &had, "a signed privacy statement")
+	path := filepath.Join(p.State, StatementFile)
+	had, err := rundir.ReadStatement(path)
 	file, fileErr := os.ReadFile(filepath.Join(p.State, ModelFile))
 	if err == nil && fileErr == nil && had.Model == fmt.Sprintf("%x", sha256.Sum256(file)) {
 		return nil

@@ -20,6 +20,7 @@ import (
 	"sotto/node"
 	"sotto/node/checkpoint"
 	"sotto/node/endpoint"
+	"sotto/privacy/ledger"
 )
 
 // Files of a state directory beside the checkpoint.
@@ -163,7 +164,7 @@ func (p *process) write(name string, b []byte) error {
 // Another error than that of a damaged file comes back.
 func aside(path string, log *slog.Logger, err error) error {
 	var bad *config.Error
-	if !errors.As(err, &bad) {
+	if !errors.As(err, &bad) && !errors.Is(err, ledger.ErrCorrupt) {
 		return err
 	}
 	log.Error("a file is damaged and was put aside: the node goes on without what it held", "file",

@@ -156,16 +156,28 @@ func NodeStatement(dir string) (*ledger.SignedStatement, error) {
 
 // SignedStatement reads a statement whose signature is that of the key in it.
 func SignedStatement(path string) (*ledger.SignedStatement, error) {
+	s, err := ReadStatement(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Verify(nil); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return s, nil
+}
+
+// ReadStatement is SignedStatement for who verifies the signature.
+func ReadStatement(path string) (*ledger.SignedStatement, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	s := new(ledger.SignedStatement)
-	if err := json.Unmarshal(b, s); err != nil {
-		return nil, &config.Error{File: path, Found: err.Error(), Allowed: "a signed statement"}
-	}
-	if err := s.Verify(nil); err != nil {
+	s, err := ledger.ReadStatement(b)
+	switch {
+	case errors.Is(err, ledger.ErrCorrupt):
 		return nil, fmt.Errorf("%s: %w", path, err)
+	case err != nil:
+		return nil, &config.Error{File: path, Found: err.Error(), Allowed: "a signed privacy statement"}
 	}
 	return s, nil
 }

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"bytes"
 	"crypto/ed25519"
 	"encoding/hex"
 	"encoding/json"
@@ -24,6 +25,27 @@ type SignedStatement struct {
 	// PublicKey.
 	Rotations []Rotation `json:"rotations,omitempty"`
 	Signature string     `json:"signature,omitempty"`
+}
+
+// ReadStatement decodes a statement, whose signature is still to be verified. The
+// signature covers what is decoded, so that b has to be its one spelling, but for spaces:
+// other readers find the same in it. ErrCorrupt: it has another spelling, as a key twice;
+// others: it is no statement.
+func ReadStatement(b []byte) (*SignedStatement, error) {
+	s, compact, found := new(SignedStatement), bytes.Buffer{}, bytes.Buffer{}
+	if err := json.Unmarshal(b, s); err != nil {
+		return nil, err
+	}
+	if err := json.Compact(&compact, b); err != nil {
+		return nil, err
+	}
+	json.HTMLEscape(&found, compact.Bytes())
+	want, err := json.Marshal(s)
+	if err == nil && !bytes.Equal(found.Bytes(), want) {
+		err = fmt.Errorf("%w: the statement is not spelled as it was signed: a key twice, unknown, in other "+
+			"letters or in another place", ErrCorrupt)
+	}
+	return s, err
 }
 
 // text is what the signature covers and the ledger records the digest of.

@@ -2,6 +2,7 @@ package ledger_test
 
 import (
 	"crypto/ed25519"
+	"encoding/json"
 	"errors"
 	"math"
 	"strings"
@@ -197,5 +198,54 @@ func TestStatementsFollowHeads(t *testing.T) {
 		if err := s.Follows(&tc.head); !errors.Is(err, tc.want) || (err == nil) != (tc.want == nil) {
 			t.Errorf("%s: %v, want %v", name, err, tc.want)
 		}
+	}
+}
+
+// A signature covers what is decoded from a statement, and other readers of JSON decode
+// otherwise: of a key that is there twice many take the first, and few find "epsilon" in
+// "Epsilon". Only the spelling that was signed is read; spaces are free.
+func TestStatementsHaveOneSpelling(t *testing.T) {
+	f := create(t, t.TempDir(), options())
+	charge(t, f, gaussian(t, 20), 2)
+	s, err := f.Statement(ledger.About{Noise: "exact", NotCovered: []string{"what is <small> & far"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(b)
+	for _, same := range []string{text, text + "\n", strings.ReplaceAll(text, "\n", "\r\n\t"),
+		strings.ReplaceAll(text, `\u003c`, "<")} {
+		got, err := ledger.ReadStatement([]byte(same))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := got.Verify(owner(1)); err != nil {
+			t.Error(err)
+		}
+	}
+	low := `"epsilon": {"lower": 0, "upper": 0.1}, `
+	for name, forged := range map[string]string{
+		"twice":         strings.Replace(text, `"epsilon"`, low+`"epsilon"`, 1),
+		"other letters": strings.Replace(text, `"epsilon"`, low+`"Epsilon"`, 1),
+		"folded":        strings.Replace(text, `"epsilon"`, low+`"epſilon"`, 1),
+		"unknown":       strings.Replace(text, `"epsilon"`, `"epsilon_true": 0.1, "epsilon"`, 1),
+		"outside":       strings.Replace(text, `"statement"`, low+`"statement"`, 1),
+	} {
+		if forged == text {
+			t.Fatalf("%s: nothing is forged", name)
+		}
+		var plain ledger.SignedStatement
+		if err := json.Unmarshal([]byte(forged), &plain); err != nil || plain.Verify(owner(1)) != nil {
+			t.Errorf("%s: its signature does not fit: this test shows nothing", name)
+		}
+		if _, err := ledger.ReadStatement([]byte(forged)); !errors.Is(err, ledger.ErrCorrupt) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := ledger.ReadStatement([]byte(text + text)); err == nil {
+		t.Error("two statements are read as one")
 	}
 }
