@@ -71,7 +71,8 @@ func (g Guarantee) epsilonWords() string {
 	}
 	s := fmt.Sprintf("at most %s at delta %g: this is the guarantee.", FormatFine(upper), g.Delta)
 	if lower < upper && lower > 0 {
-		s += fmt.Sprintf(" The same releases cannot have a smaller one than %s.",
+		// of the charges: a release that moves by less than is charged may have a smaller one
+		s += fmt.Sprintf(" No accounting of these charges can state less than %s.",
 			FormatBound(lower, 6, false))
 	}
 	return s

@@ -111,20 +111,20 @@ func profileOf(p pair, mirrored bool, eps float64) float64 {
 }
 
 // profileWithin is profileOf and the error of that difference: tails have relative errors
-// below 2^-49, mixtures of them below 2^-47. Where Q-probabilities have too few digits
-// delta is the bound without them, and may be 0.
+// below 2^-49, mixtures of them below 2^-47. Where Q-probabilities have too few digits, or
+// are too small for a float64, delta is the bound without them, and may be 0.
 func profileWithin(p pair, mirrored bool, eps float64) (delta, err float64) {
 	at := p.Scan()
-	var up, other float64
+	var up, other, never float64
 	if mirrored {
 		v := at(-eps)
-		up, other = v.QLo, v.PLo
+		up, other, never = v.QLo, v.PLo, at(-1e300).QLo
 	} else {
 		v := at(eps)
-		up, other = v.PUp, v.QUp
+		up, other, never = v.PUp, v.QUp, at(1e300).PUp
 	}
 	switch {
-	case other == 0:
+	case other == 0 && up == never: // of outcomes that cannot be in the other world
 		return up, 0x1p-47 * up
 	case eps > loss.Steep || other < loss.FewDigits:
 		return up, up
