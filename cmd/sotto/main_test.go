@@ -23,6 +23,7 @@ import (
 	"sotto/internal/keep"
 	"sotto/internal/long"
 	"sotto/internal/porttest"
+	"sotto/internal/scratch"
 	"sotto/node"
 	"sotto/node/checkpoint"
 	"sotto/node/keyfile"
@@ -39,7 +40,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(keep.Variable) == "" {
 		os.Setenv(keep.Variable, "off") // a test leaves nothing in the user's folder
 	}
-	testscript.Main(m, map[string]func(){"sotto": main, "make-ledger": makeLedger,
+	testscript.Main(scratch.InMemory(m), map[string]func(){"sotto": main, "make-ledger": makeLedger,
 		"halve-figures": halveFigures})
 }
 

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"sotto/internal/scratch"
 	"sotto/privacy/audit"
 	"sotto/rng"
 )
@@ -63,7 +64,7 @@ func TestMain(m *testing.M) {
 			os.Exit(0)
 		}
 	}
-	os.Exit(m.Run())
+	os.Exit(scratch.InMemory(m).Run())
 }
 
 // auditKeys ends with 3 where keys are equal.

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"sotto/internal/scratch"
 )
 
 // All that knows the program's command line is in this file.
@@ -26,7 +28,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	code := m.Run()
+	code := scratch.InMemory(m).Run()
 	os.RemoveAll(folder)
 	os.Exit(code)
 }

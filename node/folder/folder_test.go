@@ -24,6 +24,7 @@ import (
 
 	"sotto/agent"
 	"sotto/algo"
+	"sotto/internal/scratch"
 	"sotto/node"
 	"sotto/node/mark"
 	"sotto/node/nodetest"
@@ -33,7 +34,7 @@ import (
 	"sotto/privacy/ledger/ledgertest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(scratch.InMemory(m)) }
 
 // shared is a network whose members have a folder in common, and nothing else.
 type shared struct {

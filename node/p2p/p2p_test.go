@@ -21,11 +21,12 @@ import (
 
 	"sotto/agent"
 	"sotto/algo"
+	"sotto/internal/scratch"
 	"sotto/node"
 	"sotto/node/nodetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(scratch.InMemory(m)) }
 
 // loopback is a network of transports on this machine. Each listens on a port that the
 // system gives it, and tells the others: a port that was free a moment ago may be taken.

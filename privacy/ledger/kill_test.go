@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"sotto/internal/scratch"
 	"sotto/privacy/account"
 	"sotto/privacy/ledger"
 	"sotto/privacy/ledger/ledgertest"
@@ -26,7 +27,7 @@ const killVariable = "SOTTO_TEST_LEDGER_TO_KILL"
 func TestMain(m *testing.M) {
 	dir := os.Getenv(killVariable)
 	if dir == "" {
-		os.Exit(m.Run())
+		os.Exit(scratch.InMemory(m).Run())
 	}
 	if err := victim(dir); err != nil {
 		fmt.Println("error", err)

@@ -1,0 +1,10 @@
+package rowfile_test
+
+import (
+	"os"
+	"testing"
+
+	"sotto/internal/scratch"
+)
+
+func TestMain(m *testing.M) { os.Exit(scratch.InMemory(m).Run()) }

@@ -1,0 +1,10 @@
+package bellet2018
+
+import (
+	"os"
+	"testing"
+
+	"sotto/internal/scratch"
+)
+
+func TestMain(m *testing.M) { os.Exit(scratch.InMemory(m).Run()) }
