@@ -200,13 +200,13 @@ func crashMany(t testing.TB, crashes int, seed uint64, lie bool) error {
 	return nil
 }
 
-// 1,000 crashes at random changes of the disk, 10,000 with the tag long; whatever
-// survives of the unsynced ones, no answer lacks its charge and no number is given out
-// twice. A disk whose syncs do nothing is found within as many, and
-// TestCrashAtEveryChange leaves no change to chance.
+// 400 crashes at random changes of the disk, 10,000 with the tag long; whatever survives
+// of the unsynced ones, no answer lacks its charge and no number is given out twice. A
+// disk whose syncs do nothing is found within as many, and TestCrashAtEveryChange leaves
+// no change to chance.
 func TestCrashes(t *testing.T) {
 	t.Parallel()
-	crashes := 1000
+	crashes := 400
 	if long.Tests {
 		crashes = 10_000
 	}
@@ -218,18 +218,23 @@ func TestCrashes(t *testing.T) {
 // The harness finds a disk whose syncs do nothing.
 func TestCrashesFindLyingDisk(t *testing.T) {
 	t.Parallel()
-	if err := crashMany(t, 1000, 2, true); err == nil {
-		t.Error("1000 crashes of a disk that never syncs went unnoticed")
+	if err := crashMany(t, 400, 2, true); err == nil {
+		t.Error("400 crashes of a disk that never syncs went unnoticed")
 	} else {
 		t.Log(err)
 	}
 }
 
-// Every change of one fixed history crashes in turn, with every kind of survival.
+// Every change of two fixed histories crashes in turn, with every kind of survival; of six
+// with the tag long.
 func TestCrashAtEveryChange(t *testing.T) {
 	t.Parallel()
 	events, data := crashEvents(t)
-	for seed := range uint64(6) {
+	histories := uint64(2)
+	if long.Tests {
+		histories = 6
+	}
+	for seed := range histories {
 		for at := 1; ; at++ {
 			l := newLife()
 			l.disk.CrashAt = at
@@ -305,7 +310,7 @@ func TestDiskErrorPoisons(t *testing.T) {
 }
 
 // A disk error at any change of creating, opening, charging and closing is survived by
-// the next process.
+// the next two processes, and by all of twelve with the tag long.
 func TestDiskErrorThenRestart(t *testing.T) {
 	t.Parallel()
 	events, data := crashEvents(t)
@@ -313,8 +318,11 @@ func TestDiskErrorThenRestart(t *testing.T) {
 		l := newLife()
 		r := rand.New(rand.NewPCG(6, uint64(at%7)))
 		l.disk.FailAt = at
-		failed := 0
+		failed, since := 0, 0
 		for range 12 {
+			if since += failed; since > 3 && !long.Tests { // the one that fails, and two
+				break
+			}
 			switch err := l.use(r, events, data); {
 			case errors.Is(err, ledgertest.ErrDisk):
 				failed++

@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"sotto/internal/long"
 	"sotto/privacy/account"
 	"sotto/privacy/ledger"
 	"sotto/privacy/ledger/ledgertest"
@@ -100,13 +101,18 @@ func (m *model) state(rt *rapid.T, f *ledger.File) {
 
 // Whatever is charged, sealed, rotated, lost and opened again in whichever order: every
 // key is found with its place, statements and heads lead from whom they must, the ledger
-// verifies, and a start with seals knows what one without knows.
+// verifies, and a start with seals knows what one without knows. Histories are short, and
+// twice as long with the tag long.
 func TestRotationsInAnyOrder(t *testing.T) {
 	events := []account.Event{gaussian(t, 1e4), gaussian(t, 2e4)}
+	lives, calls := 3, 10
+	if long.Tests {
+		lives, calls = 5, 15
+	}
 	rapid.Check(t, func(rt *rapid.T) {
 		disk := ledgertest.NewCrashFS()
 		m := &model{keys: []ledger.HeldKey{{Seq: 1, PublicKey: hexKey(1)}}}
-		for life := range rapid.IntRange(1, 5).Draw(rt, "lives") {
+		for life := range rapid.IntRange(1, lives).Draw(rt, "lives") {
 			o := keyed(disk, m.key())
 			o.SegmentSize = int64(rapid.IntRange(300, 4000).Draw(rt, "size"))
 			var f *ledger.File
@@ -119,7 +125,7 @@ func TestRotationsInAnyOrder(t *testing.T) {
 			if err != nil {
 				rt.Fatal(err)
 			}
-			for range rapid.IntRange(0, 15).Draw(rt, "calls") {
+			for range rapid.IntRange(0, calls).Draw(rt, "calls") {
 				m.step(rt, f, events)
 			}
 			if m.charges > 0 {
