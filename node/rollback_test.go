@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"sotto/agent"
+	"sotto/internal/long"
 	"sotto/node"
 	"sotto/node/mark"
 	"sotto/node/nodetest"
@@ -234,8 +235,13 @@ func TestARestoredSnapshotIsChargedWhenNeighborsAreBack(t *testing.T) {
 }
 
 // A damaged or missing checkpoint hangs nobody: the node goes on from where its neighbors
-// know it to be. Of five cases four hung the whole federation.
+// know it to be. Of five cases four hung the whole federation. Two moments of each case,
+// six with the tag long.
 func TestADamagedCheckpointHangsNobody(t *testing.T) {
+	trials := 2
+	if long.Tests {
+		trials = 6
+	}
 	for name, damage := range map[string]func(b []byte) []byte{
 		"flipped": func(b []byte) []byte {
 			b[len(b)/3] ^= 4
@@ -247,7 +253,7 @@ func TestADamagedCheckpointHangsNobody(t *testing.T) {
 		for pace, o := range paces(t) {
 			t.Run(name+" "+pace, func(t *testing.T) {
 				change := o.Change
-				for trial := range 6 {
+				for trial := range trials {
 					synctest.Test(t, func(t *testing.T) {
 						r := &restored{}
 						o.Rounds = 30

@@ -3,6 +3,7 @@ package nodetest
 import (
 	"bytes"
 	"crypto/ed25519"
+	"sync"
 	"testing"
 
 	"sotto/agent"
@@ -47,8 +48,16 @@ func (w *World) seeded(i int, l ledger.Ledger, o records, own *oracle.StatefulRe
 
 // Key is that of agent i in all runs of the suite.
 func Key(i agent.ID) ed25519.PrivateKey {
-	return ed25519.NewKeyFromSeed(bytes.Repeat([]byte{byte(i) + 1}, ed25519.SeedSize))
+	k, ok := keys.Load(i)
+	if !ok {
+		k, _ = keys.LoadOrStore(i, ed25519.NewKeyFromSeed(bytes.Repeat([]byte{byte(i) + 1},
+			ed25519.SeedSize)))
+	}
+	return k.(ed25519.PrivateKey)
 }
+
+// keys are those made so far: each signature of a test asks for one.
+var keys sync.Map // of agent.ID
 
 // shared is noise of the agent's own and, for each neighbor, three times as much that the
 // neighbor subtracts.
