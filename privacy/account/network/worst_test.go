@@ -4,12 +4,18 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"sotto/internal/long"
 )
 
 // The worst pair is that of the largest epsilon of all pairs, composed one by one, on
-// graphs with links by chance.
+// four graphs with links by chance, ten with the tag long.
 func TestWorstPair(t *testing.T) {
-	for seed := range uint64(10) {
+	graphs := uint64(4)
+	if long.Tests {
+		graphs = 10
+	}
+	for seed := range graphs {
 		r := rand.New(rand.NewPCG(seed, 1))
 		n := 3 + r.IntN(5)
 		var l links
