@@ -205,7 +205,11 @@ func TestAdaptiveNoiseIsRefuted(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := 0.
-	for _, n := range []int{100, 400, 1600} {
+	sizes := []int{100, 300, 900}
+	if long.Tests {
+		sizes = []int{100, 400, 1600}
+	}
+	for _, n := range sizes {
 		r, _ := attack(t, e, (*audit.Target).Step, audit.Options{Observations: n, Beta: .01, Seed: 1})
 		b := r.Bounds[1] // by the length of what is left
 		t.Logf("%d observations: epsilon of one release at least %.3f (%v)", n, b.Epsilon, r.Findings)
