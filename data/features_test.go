@@ -13,6 +13,7 @@ import (
 
 	"sotto/data"
 	"sotto/data/scattering"
+	"sotto/internal/long"
 	"sotto/tensor"
 )
 
@@ -100,11 +101,16 @@ func TestScatteringFeatures(t *testing.T) {
 
 // Whitened records are the components that package scattering makes of the features,
 // scaled, whatever the number of processors; a record's do not depend on its company.
+// Images have 16 x 16 pixels, 32 x 32 with the tag long.
 func TestWhitenedFeatures(t *testing.T) {
 	dir := t.TempDir()
 	const n, size = 120, 40
+	side, resized := 16, "resize = 16\n"
+	if long.Tests {
+		side, resized = 32, ""
+	}
 	cifarFiles(t, filepath.Join(dir, "full"), n)
-	at := "full = \"full\"\nallow_altered = true\nfeatures = \"scattering\"\nfeature_norm = 2.0\n"
+	at := resized + "full = \"full\"\nallow_altered = true\nfeatures = \"scattering\"\nfeature_norm = 2.0\n"
 	plain := load(t, "cifar-100", dir, at)
 	white := at + "feature_whiten = 0.5\nfeature_size = 40\n"
 	s := load(t, "cifar-100", dir, white)
@@ -112,7 +118,7 @@ func TestWhitenedFeatures(t *testing.T) {
 	if d.Shape != [3]int{1, 1, size} || d.RowNorm != 2 || d.Digest == plain.Train.Digest {
 		t.Errorf("shape %v, norm %v", d.Shape, d.RowNorm)
 	}
-	tr, err := scattering.New(32, 32)
+	tr, err := scattering.New(side, side)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +129,7 @@ func TestWhitenedFeatures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pixels := load(t, "cifar-100", dir, "full = \"full\"\nallow_altered = true\n")
+	pixels := load(t, "cifar-100", dir, resized+"full = \"full\"\nallow_altered = true\n")
 	all, row := make(tensor.Vec, tr.Size(3)), make(tensor.Vec, size)
 	for i := range n {
 		tr.Image(all, pixels.Train.X.Row(i), 3, new(scattering.Scratch))
