@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"sotto/internal/jsonfloat"
+	"sotto/internal/long"
 	"sotto/live/event"
 )
 
@@ -115,7 +116,10 @@ func (v *view) take(t *testing.T, patch map[string]any) {
 // Whoever looks often, seldom or at the end alone sees the same, from the stream or from
 // its file.
 func TestViewersAgree(t *testing.T) {
-	const rounds = 10_000
+	rounds := 3_000 // above mostPoints
+	if long.Tests {
+		rounds = 10_000
+	}
 	stream := event.NewStream(event.Simulated)
 	dir := t.TempDir()
 	if err := stream.Keep(filepath.Join(dir, event.File), 0o600); err != nil {
@@ -167,7 +171,7 @@ func TestViewersAgree(t *testing.T) {
 			t.Errorf("%s differs: %s, %s, %s", name, often.parts[name], seldom.parts[name], part)
 		}
 	}
-	// 10,000 rounds, those from the checkpoint twice and the earlier word void
+	// all rounds, those from the checkpoint twice and the earlier word void
 	x := last.curves["accuracy"][0]
 	if len(x) > mostPoints || x[len(x)-1] != float64(rounds-1) {
 		t.Errorf("%d points to %v", len(x), x[len(x)-1])
