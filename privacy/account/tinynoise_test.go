@@ -45,7 +45,8 @@ func TestTinyNoise(t *testing.T) {
 	}
 	rows := []row{{1e-4, .03, 10_000, 1e-5}}
 	if long.Tests {
-		rows = append(rows, row{1e-8, .03, 100, 1e-12}, row{1e-6, .005, 10, 1e-9}, row{1e-9, .01, 1_000_000_000, 1e-5},
+		rows = append(rows, row{1e-8, .03, 100, 1e-12}, row{1e-6, .005, 10, 1e-9},
+			row{1e-9, .01, 1_000_000_000, 1e-5},
 			row{1e-3, .03, 100_000, 1e-5}, row{1e-4, .02, 100_000, 1e-12},
 			row{1e-4, .04, 10_000, 1e-5}, row{.5, .02, 100, 1e-5},
 			row{.3, .3, 10_000_000, 1e-12}) // the last one was a panic

@@ -99,9 +99,9 @@ func (l *drawnLaw) checksOf(n, d int, level float64, s *rng.Stream,
 }
 
 // Every check of noise that has the declared law fails with the stated probability at
-// most: of 8 x .05 each check has .05. 15 or more alarms of 80, and with the tag long 25 or
-// more of 200, have a probability below 3e-5 for each of the checks; a check that fails
-// with probability .3, and .2 with the tag long, is found with one above .99.
+// most: of 8 x .05 each check has .05. 15 or more alarms of 80, and with the tag long 25
+// or more of 200, have a probability below 3e-5 for each of the checks; a check that
+// fails with probability .3, and .2 with the tag long, is found with one above .99.
 func TestNoiseChecksUnderTheLaw(t *testing.T) {
 	t.Parallel()
 	repetitions, allowed := 80, 14

@@ -225,8 +225,8 @@ func TestCrashesFindLyingDisk(t *testing.T) {
 	}
 }
 
-// Every change of two fixed histories crashes in turn, with every kind of survival; of six
-// with the tag long.
+// Every change of two fixed histories crashes in turn, with every kind of survival; of
+// six with the tag long.
 func TestCrashAtEveryChange(t *testing.T) {
 	t.Parallel()
 	events, data := crashEvents(t)
