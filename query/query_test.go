@@ -11,6 +11,7 @@ import (
 	"sotto/config"
 	"sotto/data"
 	"sotto/data/schema"
+	"sotto/internal/long"
 	"sotto/query"
 	"sotto/rng"
 	"sotto/tensor"
@@ -246,7 +247,10 @@ func TestNormOfBrokenRows(t *testing.T) {
 // coverage is exactly nominal. A coverage of .86 is found with probability .95, of .91
 // with the tag long.
 func TestCoverage(t *testing.T) {
-	trials, fewest := populations()
+	trials, fewest := 200, 181
+	if long.Tests {
+		trials, fewest = 1000, 930
+	}
 	for _, c := range []struct {
 		text  string
 		n     int
