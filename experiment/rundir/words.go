@@ -71,7 +71,7 @@ func (g Guarantee) epsilonWords() string {
 	}
 	s := fmt.Sprintf("at most %s at delta %g: this is the guarantee.", FormatFine(upper), g.Delta)
 	if lower < upper && lower > 0 {
-		// of the charges: a release that moves by less than is charged may have a smaller one
+		// a release that moves by less than is charged may have a smaller one
 		s += fmt.Sprintf(" No accounting of these charges can state less than %s.",
 			FormatBound(lower, 6, false))
 	}

@@ -27,10 +27,10 @@ var (
 	errInvalidEvent = config.Bad("event", "the zero Event", "an event made by a constructor")
 )
 
-// Interval holds an epsilon: the true value of the events lies in [Lower, Upper]. Upper is
-// the guarantee. Lower is what no accounting of these events can go below; a release whose
-// event has room for rounding moves by less than is charged, and may have a smaller one.
-// It is 0 where only upper bounds are known (RDP, black boxes, truncated Poisson
+// Interval holds an epsilon: the true value of the events lies in [Lower, Upper]. Upper
+// is the guarantee. Lower is what no accounting of these events can go below; a release
+// whose event has room for rounding moves by less than is charged, and may have a smaller
+// one. It is 0 where only upper bounds are known (RDP, black boxes, truncated Poisson
 // sampling), and both are +Inf for non-private events.
 type Interval struct {
 	Lower float64 `json:"lower"`

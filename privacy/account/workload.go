@@ -111,8 +111,8 @@ func profileOf(p pair, mirrored bool, eps float64) float64 {
 }
 
 // profileWithin is profileOf and the error of that difference: tails have relative errors
-// below 2^-49, mixtures of them below 2^-47. Where Q-probabilities have too few digits, or
-// are too small for a float64, delta is the bound without them, and may be 0.
+// below 2^-49, mixtures of them below 2^-47. Where Q-probabilities have too few digits,
+// or are too small for a float64, delta is the bound without them, and may be 0.
 func profileWithin(p pair, mirrored bool, eps float64) (delta, err float64) {
 	at := p.Scan()
 	var up, other, never float64
