@@ -259,6 +259,10 @@ func parkinsons(decode func(any) error, src Source) (*Split, error) {
 	if p.UnitColumn != "" && p.UnitColumn != personColumn {
 		return nil, config.Bad("unit_column", p.UnitColumn, personColumn)
 	}
+	if p.Holdout == "records" && src.PersonsVary {
+		return nil, config.Bad("holdout", p.Holdout, "people with unit person, but under zero-out: "+
+			"with another number of recordings of one person others' test records are drawn anew")
+	}
 	st := &store{dir: src.Dir, any: p.AllowAltered}
 	t, err := st.table("parkinsons-telemonitoring/parkinsons_updrs.data", CSVOptions{Header: true})
 	if err != nil {

@@ -140,6 +140,9 @@ type Source struct {
 	// are, by a coin of its own contents, as a guarantee under add-remove needs it.
 	// Without it who is drawn depends on the number of records.
 	OneByOne bool
+	// PersonsVary says that a person may have another number of records in a neighboring
+	// data set.
+	PersonsVary bool
 
 	own *places // the records are one owner's, see places.holdOut
 }

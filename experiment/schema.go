@@ -10,6 +10,7 @@ import (
 	"sotto/config"
 	"sotto/data"
 	"sotto/data/schema"
+	"sotto/privacy/account"
 )
 
 // SchemaOf says what a record of data set table is: the file that [data] schema names,
@@ -89,9 +90,12 @@ func AgreeSchema(f *File, where, text string) error {
 }
 
 // sourceOf says where data come from: under add-remove nobody's place in the test part
-// may depend on how many records there are.
+// may depend on how many records there are, and but under zero-out, where all persons
+// keep their places, not on how many records another person has.
 func sourceOf(f *File, dir string, seed uint64) data.Source {
-	return data.Source{Dir: dir, Seed: seed, OneByOne: f.Privacy.adjacency.HidesCount()}
+	p := &f.Privacy
+	return data.Source{Dir: dir, Seed: seed, OneByOne: p.adjacency.HidesCount(),
+		PersonsVary: p.perPerson() && p.adjacency != account.ZeroOut}
 }
 
 // loadOwn loads the owner's file. Errors name the place of a bad cell and not what stands

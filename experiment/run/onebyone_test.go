@@ -31,6 +31,29 @@ func TestOneByOneOrRefused(t *testing.T) {
 	}
 }
 
+// How many recordings one person has draws anew which ones of others are tested on: under
+// zero-out alone all persons keep their places.
+func TestPersonsRecordings(t *testing.T) {
+	for _, c := range []struct {
+		key string
+		set []string
+	}{
+		{"data.holdout", []string{"privacy.adjacency=add-remove", "privacy.batch_size=10"}},
+		{"data.holdout", []string{"privacy.adjacency=replace-one"}},
+		{"", []string{"privacy.adjacency=add-remove", "privacy.batch_size=10", "data.holdout=people"}},
+		{"", []string{"privacy.adjacency=zero-out"}},
+	} {
+		if got := refusedKey(centralFile, append(voices[:len(voices):len(voices)], c.set...)); got != c.key {
+			t.Errorf("%v: %q is refused, want %q", c.set, got, c.key)
+		}
+	}
+}
+
+// voices protects persons, some of whose recordings are tested on.
+var voices = []string{"data.dataset=parkinsons", "data.holdout=records", "data.partition=natural",
+	"data.unit_column=subject#", "privacy.unit=person", "privacy.max_rows_per_person=8", "model.name=huber",
+	"data.merge_groups=true"}
+
 // centralFile is one agent that answers with sums of sampled records or persons.
 const centralFile = `rounds = 5
 [topology]
