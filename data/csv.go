@@ -24,6 +24,7 @@ type CSVOptions struct {
 	Missing   []string // cells that stand for a missing number; nil: every cell must be a number
 	Text      []string // columns that are kept as text, by name or 1-based number
 	Drop      []string // columns that are left out and not looked at
+	Own       bool     // errors count columns: a first line without names is a record
 }
 
 // Table is a delimited text file by columns.
@@ -31,6 +32,7 @@ type Table struct {
 	File    string
 	Columns []Column
 	Lines   []int // line of each row in the file
+	own     bool  // see CSVOptions.Own
 }
 
 // Column holds Numbers, NaN where missing, or Text.
@@ -45,12 +47,7 @@ type Column struct {
 func (t *Table) Column(ref string) (*Column, error) {
 	k := findColumn(t.Columns, ref)
 	if k < 0 {
-		return nil, &config.Error{
-			File:    t.File,
-			Key:     "column",
-			Found:   strconv.Quote(ref),
-			Allowed: columnNames(t.Columns),
-		}
+		return nil, &config.Error{File: t.File, Key: "column", Found: strconv.Quote(ref), Allowed: t.names()}
 	}
 	return &t.Columns[k], nil
 }
@@ -62,9 +59,13 @@ func findColumn(columns []Column, ref string) int {
 	return slices.IndexFunc(columns, func(c Column) bool { return strconv.Itoa(c.Number) == ref })
 }
 
-func columnNames(columns []Column) string {
-	names := make([]string, len(columns))
-	for k, c := range columns {
+// names are those of columns, or in errors about an owner's file how many there are.
+func (t *Table) names() string {
+	if t.own {
+		return fmt.Sprintf("1 to %d, or as line 1 names them", len(t.Columns))
+	}
+	names := make([]string, len(t.Columns))
+	for k, c := range t.Columns {
 		names[k] = c.Name
 	}
 	return strings.Join(names, ", ")
@@ -149,20 +150,15 @@ func (o *CSVOptions) reader(r io.Reader) *csv.Reader {
 
 // layout makes the columns from the first line.
 func (o *CSVOptions) layout(cells []string, name string, line int) (t *Table, skip, text []bool, err error) {
-	t = &Table{File: name, Columns: make([]Column, len(cells))}
+	t = &Table{File: name, Columns: make([]Column, len(cells)), own: o.Own}
 	for k, cell := range cells {
 		t.Columns[k].Name, t.Columns[k].Number = strconv.Itoa(k+1), k+1
 		if o.Header {
 			label := strings.TrimSpace(cell)
 			t.Columns[k].Name = strings.Clone(label)
 			if slices.ContainsFunc(t.Columns[:k], func(c Column) bool { return c.Name == label }) {
-				return nil, nil, nil, &config.Error{
-					File:    name,
-					Line:    line,
-					Key:     "header",
-					Found:   strconv.Quote(cell) + " again",
-					Allowed: "each name once",
-				}
+				return nil, nil, nil, &config.Error{File: name, Line: line, Key: "header",
+					Found: fmt.Sprintf("a name again in column %d", k+1), Allowed: "each name once"}
 			}
 		}
 	}
@@ -171,13 +167,8 @@ func (o *CSVOptions) layout(cells []string, name string, line int) (t *Table, sk
 		for _, ref := range refs {
 			k := findColumn(t.Columns, ref)
 			if k < 0 {
-				return nil, &config.Error{
-					File:    name,
-					Line:    line,
-					Key:     key,
-					Found:   strconv.Quote(ref),
-					Allowed: "columns of this file: " + columnNames(t.Columns) + o.delimited(cells),
-				}
+				return nil, &config.Error{File: name, Line: line, Key: key, Found: strconv.Quote(ref),
+					Allowed: "columns of this file: " + t.names() + o.delimited(cells)}
 			}
 			marked[k] = true
 		}
@@ -214,7 +205,11 @@ func (t *Table) append(k int, cell string, text bool, missing []string) error {
 	default:
 		v, ok := decimal.Parse(cell)
 		if !ok {
-			return t.bad(len(t.Lines)-1, c.Name, strconv.Quote(cell), "a finite decimal number")
+			at := c.Name
+			if t.own {
+				at = strconv.Itoa(c.Number)
+			}
+			return t.bad(len(t.Lines)-1, at, strconv.Quote(cell), "a finite decimal number")
 		}
 		c.Numbers = append(c.Numbers, v)
 	}

@@ -106,3 +106,56 @@ func TestOwnCSV(t *testing.T) {
 		t.Errorf("no file: %v", err)
 	}
 }
+
+// No error about an owner's file says what stands in it, nor in a first line that should
+// have been names and is a record. The caller replaces Found of a cell.
+func TestOwnErrorsSayNoCell(t *testing.T) {
+	secret := "-1.178,63,c0\n.5,1,c1\n.25,2,c0\n"
+	labelled := func(label string) func(p *data.CSVParams) {
+		return func(p *data.CSVParams) { p.Label = label }
+	}
+	for name, c := range map[string]struct {
+		text, key, found string
+		line             int
+		set              func(p *data.CSVParams)
+	}{
+		"label": {secret, "column", `"y"`, 1, labelled("y")},
+		"drop": {secret, "drop", `"f0"`, 1, func(p *data.CSVParams) {
+			p.Label, p.Drop = "3", []string{"f0"}
+		}},
+		"bounds": {secret, "bounds", `"f0"`, 0, func(p *data.CSVParams) {
+			p.Label, p.Bounds = "3", map[string][]float64{"f0": {0, 1}}
+		}},
+		"features": {secret, "header", `no column "f0"`, 1, func(p *data.CSVParams) {
+			p.Columns = []string{"f0"}
+		}},
+		"target": {secret, "target", `"y"`, 0, func(p *data.CSVParams) {
+			p.Label, p.Classes, p.Target = "", nil, "y"
+			p.Drop = []string{"3"}
+		}},
+		"twice": {"63,63,c0\n1,2,c1\n", "header", "a name again in column 2", 1, labelled("3")},
+		"cell":  {strings.Replace(secret, "2,", "x,", 1), "column 2", `"x"`, 3, labelled("3")},
+	} {
+		path := filepath.Join(t.TempDir(), "own.csv")
+		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := data.LoadOwn("csv", data.OwnFile{Path: path}, data.Source{Seed: 1}, func(p any) error {
+			of := p.(*data.CSVParams)
+			of.Path, of.Label, of.Classes = path, "y", []string{"c0", "c1"}
+			c.set(of)
+			return nil
+		})
+		var bad *config.Error
+		if !errors.As(err, &bad) || bad.Key != c.key || bad.Found != c.found || bad.Line != c.line {
+			t.Errorf("%s: %v, want %s: found %s", name, err, c.key, c.found)
+			continue
+		}
+		said := bad.Key + " " + bad.Allowed
+		for _, cell := range []string{"1.178", "63", "c0", ".5"} {
+			if strings.Contains(said, cell) {
+				t.Errorf("%s: %q says %q", name, said, cell)
+			}
+		}
+	}
+}

@@ -231,7 +231,9 @@ func (p CSVParams) load(path string, sums *[]string, own *places) (*Dataset, err
 	if p, err = p.onto(path, b); err != nil {
 		return nil, err
 	}
-	t, err := ReadCSV(bytes.NewReader(b), path, p.options())
+	o := p.options()
+	o.Own = own != nil
+	t, err := ReadCSV(bytes.NewReader(b), path, o)
 	if err != nil {
 		return nil, err
 	}
@@ -296,7 +298,7 @@ func (p *CSVParams) features(t *Table) ([]feature, error) {
 	for _, name := range slices.Sorted(maps.Keys(p.Bounds)) {
 		k := findColumn(t.Columns, name)
 		if k < 0 {
-			return nil, config.Bad("bounds", name, "columns "+columnNames(t.Columns))
+			return nil, config.Bad("bounds", name, "columns "+t.names())
 		}
 		bounds[k] = p.Bounds[name]
 	}
@@ -307,7 +309,7 @@ func (p *CSVParams) features(t *Table) ([]feature, error) {
 		}
 		if taken[i] = findColumn(t.Columns, ref); taken[i] < 0 {
 			return nil, config.Bad([]string{"label", "target", "group", "unit_column"}[i], ref,
-				"columns "+columnNames(t.Columns))
+				"columns "+t.names())
 		}
 	}
 	var fs []feature
