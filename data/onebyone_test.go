@@ -65,3 +65,24 @@ func TestOneRecordMovesNoOther(t *testing.T) {
 		t.Errorf("%d of 200 records train", n)
 	}
 }
+
+// How many records there are is private: the error about a part without any does not say.
+func TestNoCountInErrors(t *testing.T) {
+	said := map[string]bool{}
+	for _, rows := range []string{"1,a\n", "1,a\n2,a\n", "1,a\n2,b\n3,a\n"} {
+		path := filepath.Join(t.TempDir(), "own.csv")
+		if err := os.WriteFile(path, []byte("x,class\n"+rows), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := data.LoadOwn("csv", data.OwnFile{Path: path}, data.Source{Seed: 3, OneByOne: true},
+			func(p any) error {
+				c := p.(*data.CSVParams)
+				c.Path, c.Label, c.Classes, c.TestFraction = path, "class", []string{"a", "b"}, 1e-9
+				return nil
+			})
+		said[fmt.Sprint(err)] = true
+	}
+	if len(said) != 1 || said[fmt.Sprint(nil)] {
+		t.Errorf("errors of 1, 2 and 3 records: %v", said)
+	}
+}

@@ -181,8 +181,7 @@ func twoFiles(path, testPath string, p TableParams, src Source,
 // cut makes the parts from their rows.
 func cut(d *Dataset, train, test []int32, p TableParams) (*Split, error) {
 	if len(train) == 0 || len(test) == 0 {
-		return nil, config.Bad("test_fraction", p.TestFraction,
-			fmt.Sprintf("a value that leaves records in both parts (%d and %d now)", len(train), len(test)))
+		return nil, config.Bad("test_fraction", p.TestFraction, "a value that leaves records in both parts")
 	}
 	slices.Sort(train)
 	slices.Sort(test)
