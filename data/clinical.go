@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -247,7 +248,7 @@ func parkinsons(decode func(any) error, src Source) (*Split, error) {
 	if err := decode(&p); err != nil {
 		return nil, err
 	}
-	if err := p.validate(); err != nil {
+	if err := cmp.Or(p.validate(), src.checkLimit(p.Limit)); err != nil {
 		return nil, err
 	}
 	if _, ok := updrsMax[p.Target]; !ok {

@@ -11,8 +11,9 @@ import (
 
 // checkLimit refuses a limit of records where one more would push another out.
 func (s *Source) checkLimit(limit int) error {
-	if s.OneByOne && limit != 0 {
-		return config.Bad("limit", limit, "0 under add-remove: one record more would push another out")
+	if (s.OneByOne || s.PersonsVary) && limit != 0 {
+		return config.Bad("limit", limit, "0 under add-remove, and with unit person under replace-one: one "+
+			"record more would push another out")
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -138,7 +139,7 @@ func adult(decode func(any) error, src Source) (*Split, error) {
 	if err := decode(&p); err != nil {
 		return nil, err
 	}
-	if err := limits(p.Limit, p.TestLimit); err != nil {
+	if err := cmp.Or(limits(p.Limit, p.TestLimit), src.checkLimit(p.Limit)); err != nil {
 		return nil, err
 	}
 	st := &store{dir: src.Dir, any: p.AllowAltered}

@@ -19,6 +19,10 @@ func TestOneByOneOrRefused(t *testing.T) {
 		"made-ratings": {ratingsFile, "data.dataset", []string{"data.dataset=made-ratings"}},
 		"houses": {centralFile, "data.dataset",
 			[]string{"data.dataset=houses", "model.name=logistic"}},
+		"adult-a9a": {centralFile, "data.limit",
+			[]string{"data.dataset=adult-a9a", "model.name=logistic", "data.limit=100"}},
+		"parkinsons": {centralFile, "data.limit",
+			[]string{"data.dataset=parkinsons", "model.name=huber", "data.limit=100"}},
 	} {
 		set := append([]string{"privacy.adjacency=add-remove", "privacy.batch_size=10"}, c.set...)
 		if got := refusedKey(c.file, set); got != c.key {
