@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"sotto/config"
+	"sotto/experiment/rundir"
 	"sotto/model"
 	"sotto/rng"
 	"sotto/tensor"
@@ -40,9 +41,8 @@ func (e builder) initialise() error {
 		return config.Bad("init_from", fmt.Sprintf("%q: %v", p.InitFrom, err),
 			"a safetensors file of float32 values")
 	}
-	if meta["own"] == "true" && e.File.Privacy.Mechanism != "none" {
-		return config.Bad("init_from", fmt.Sprintf("%q, an owner's own model, of records without noise",
-			p.InitFrom), "public parameters")
+	if rundir.IsOwn(p.InitFrom, meta) && e.File.Privacy.Mechanism != "none" {
+		return ownModel("init_from", p.InitFrom, "public parameters")
 	}
 	if meta["layout"] == model.LayersLayout {
 		flat, err := model.FromLayers(e.Task.Model, tensors)

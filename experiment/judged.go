@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -49,6 +50,9 @@ func PinModel(f *File) error {
 		return nil
 	}
 	digest, err := modelDigest(modelFolder(f))
+	if err == nil {
+		err = notOwn(f)
+	}
 	if err == nil && f.Algorithm.ModelDigest == "" {
 		err = config.Bad("model_digest", f.Algorithm.ModelDigest,
 			fmt.Sprintf("%q, that of %s, for all members to judge the same model", digest, f.Algorithm.Model))
@@ -65,6 +69,22 @@ func agreeModel(f *File, digest string) error {
 	}
 	f.Algorithm.ModelDigest = digest
 	return nil
+}
+
+// notOwn refuses an owner's own model in a run with noise: it is made of records without
+// any, so that one record moves what it says of all others.
+func notOwn(f *File) error {
+	dir := modelFolder(f)
+	meta, err := rundir.Metadata(dir)
+	if err != nil || !f.Private() || !rundir.IsOwn(filepath.Join(dir, rundir.ModelFile), meta) {
+		return err
+	}
+	return ownModel("model", f.Algorithm.Model, "a model of public records, or one that was trained with noise")
+}
+
+// ownModel refuses an owner's own model in a run with noise.
+func ownModel(key, from, allowed string) error {
+	return config.Bad(key, fmt.Sprintf("%q, an owner's own model, of records without noise", from), allowed)
 }
 
 // modelDigest is over length and bytes of each file.
@@ -96,7 +116,7 @@ func readJudged(f *File) (*judged, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := agreeModel(f, digest); err != nil {
+	if err := cmp.Or(agreeModel(f, digest), notOwn(f)); err != nil {
 		return nil, err
 	}
 	path := filepath.Join(dir, rundir.ConfigFile)

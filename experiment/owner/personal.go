@@ -38,7 +38,7 @@ func personal(p *process, shared tensor.Vec) (*Personal, error) {
 		return nil, err
 	}
 	meta := metadata(p.e, p.run())
-	meta["noise"], meta["own"] = "none", "true"
+	rundir.MarkOwn(meta)
 	b, err := model.EncodeSafetensors(meta, p.tensors(m.Theta))
 	if err != nil {
 		return nil, err

@@ -39,6 +39,32 @@ func ReadModel(dir, agent string) (tensor.Vec, model.Shape, error) {
 	return theta, shape, nil
 }
 
+// MarkOwn writes into a model file's metadata that it is made of an owner's records
+// without noise.
+func MarkOwn(meta map[string]string) { meta["own"], meta["noise"] = "true", "none" }
+
+// IsOwn reports whether the model file at path, which says meta of itself, is of an
+// owner's own model, which is for that owner alone. Older files do not say so: it is
+// known by its place in a node's state directory.
+func IsOwn(path string, meta map[string]string) bool {
+	if meta["own"] == "true" {
+		return true
+	}
+	path, err := filepath.Abs(path)
+	dir := filepath.Dir(path)
+	return err == nil && filepath.Base(dir) == PersonalDir && IsNode(filepath.Dir(dir))
+}
+
+// Metadata is what the model's file in a folder says of itself.
+func Metadata(dir string) (map[string]string, error) {
+	b, err := os.ReadFile(filepath.Join(dir, ModelFile))
+	if err != nil {
+		return nil, err
+	}
+	meta, _, err := model.DecodeSafetensors(b)
+	return meta, err
+}
+
 // choose returns the parameters of one agent, or the mean of all.
 func choose(tensors []model.NamedVec, agent string) (tensor.Vec, error) {
 	name := agent

@@ -216,30 +216,13 @@ func (m *Model) Target() (name, unit string) {
 // Simulated says that the noise of the training came from seeded streams: it protects
 // nobody.
 func (m *Model) Simulated() (bool, error) {
-	meta, err := metadata(m.dir)
+	meta, err := rundir.Metadata(m.dir)
 	return meta["noise"] == "simulated", err
 }
 
 // Own says that the model is an owner's own one, made of its records without noise: for
 // the owner alone.
 func (m *Model) Own() (bool, error) {
-	dir, err := filepath.Abs(m.dir)
-	if err != nil {
-		return false, err
-	}
-	if filepath.Base(dir) == rundir.PersonalDir && rundir.IsNode(filepath.Dir(dir)) {
-		return true, nil // made before its file said so
-	}
-	meta, err := metadata(m.dir)
-	return meta["own"] == "true", err
-}
-
-// metadata is what the model's file in a folder says of itself.
-func metadata(dir string) (map[string]string, error) {
-	b, err := os.ReadFile(filepath.Join(dir, rundir.ModelFile))
-	if err != nil {
-		return nil, err
-	}
-	meta, _, err := model.DecodeSafetensors(b)
-	return meta, err
+	meta, err := rundir.Metadata(m.dir)
+	return err == nil && rundir.IsOwn(filepath.Join(m.dir, rundir.ModelFile), meta), err
 }
