@@ -9,6 +9,7 @@ import (
 
 	"sotto/config"
 	"sotto/experiment"
+	"sotto/experiment/rundir"
 	"sotto/model"
 )
 
@@ -93,7 +94,7 @@ func layersSafetensors(m *Model) ([]byte, error) {
 		return nil, err
 	}
 	meta := map[string]string{"layout": model.LayersLayout, "producer": producer}
-	return model.EncodeSafetensors(meta, layers)
+	return m.safetensors(meta, layers)
 }
 
 func flat(m *Model) []model.NamedVec {
@@ -102,7 +103,19 @@ func flat(m *Model) []model.NamedVec {
 
 func flatNPZ(m *Model) ([]byte, error) { return model.EncodeNPZ(flat(m)) }
 
-func flatSafetensors(m *Model) ([]byte, error) { return model.EncodeSafetensors(nil, flat(m)) }
+func flatSafetensors(m *Model) ([]byte, error) { return m.safetensors(map[string]string{}, flat(m)) }
+
+// safetensors marks an owner's own model as such.
+func (m *Model) safetensors(meta map[string]string, tensors []model.NamedVec) ([]byte, error) {
+	own, err := m.Own()
+	if err != nil {
+		return nil, err
+	}
+	if own {
+		rundir.MarkOwn(meta)
+	}
+	return model.EncodeSafetensors(meta, tensors)
+}
 
 // FeaturesONNX is an ONNX graph from features, input "x", to the model's own outputs,
 // "y": preprocessing, probabilities and units are left to the caller.

@@ -186,6 +186,16 @@ func TestOwn(t *testing.T) {
 			strings.Contains(string(b), "privacy statement") == own {
 			t.Errorf("own %v:\n%s", own, b)
 		}
+		for _, format := range []string{"safetensors", "flat-safetensors"} {
+			out, err := m.Export(format)
+			if err != nil {
+				t.Fatal(err)
+			}
+			meta, _, err := model.DecodeSafetensors(out)
+			if err != nil || (meta["own"] == "true" && meta["noise"] == "none") != own {
+				t.Errorf("%s of own %v says %v, %v", format, own, meta, err)
+			}
+		}
 	}
 	card(false)
 	node := filepath.Join(filepath.Dir(dir), "node.json")
