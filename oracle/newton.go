@@ -18,6 +18,7 @@ type newton struct {
 	gradient   []float64
 	hessian    []float64 // lower triangle, by row; its Cholesky factor after a step
 	step       []float64
+	most       int // steps of descend; 0: as many as reach what run is to reach
 }
 
 // fitted are the records that are fitted.
@@ -202,8 +203,11 @@ func (n *newton) descend(tol float64) {
 	smooth := n.glm.Curvature*largest + 2*n.lambda
 	root := math.Sqrt(smooth / (2 * n.lambda))
 	momentum := (root - 1) / (root + 1)
-	before := slices.Clone(n.theta)
-	for range accelerated(root, first/tol) {
+	before, steps := slices.Clone(n.theta), accelerated(root, first/tol)
+	if n.most > 0 {
+		steps = min(steps, n.most)
+	}
+	for range steps {
 		for i, g := range n.gradient {
 			x := n.theta[i] - g/smooth
 			n.theta[i], before[i] = x+momentum*(x-before[i]), x

@@ -2,6 +2,7 @@ package finishing_test
 
 import (
 	"math"
+	"math/rand"
 	"reflect"
 	"slices"
 	"testing"
@@ -262,5 +263,35 @@ func TestParams(t *testing.T) {
 	p := finishing.Params{Enabled: true}
 	if p.Fill(false); p.Validate() != nil || p.Folds != 5 || len(p.Strengths) != 8 {
 		t.Errorf("%+v: %v", p, p.Validate())
+	}
+}
+
+// One record that is 1e15 times as large as others decides how long fits are looked for,
+// which nobody is to see: they end after a bounded number of steps. (Unbounded ones took
+// minutes here, and hours elsewhere.)
+func TestUnevenRecordsEnd(t *testing.T) {
+	for _, name := range []string{"huber", "least-squares"} {
+		r := rand.New(rand.NewSource(1))
+		d := &data.Dataset{X: tensor.NewMat(60, 3)}
+		for i := range d.X.Rows {
+			row := d.X.Row(i)
+			for k := range row {
+				row[k] = float32(r.NormFloat64())
+			}
+			y := row[0] + float32(r.NormFloat64())
+			if i == 7 {
+				row[1], row[2] = float32(1e15*(1+.3*r.NormFloat64())), -1e15
+			}
+			d.Targets = append(d.Targets, float32(math.Abs(float64(y))))
+		}
+		g := linear(t, name, 3, 0)
+		shared := tensor.Vec{.5, .2, -.1, -.4}
+		if !g.Intercept {
+			shared = shared[:3]
+		}
+		own := finishing.Own{GLM: g, Shared: shared, Data: d, Rows: all(d), Seed: 1}
+		if f := finishing.Fit(&own, finishing.Params{Enabled: true}); f == nil {
+			t.Errorf("%s: no model", name)
+		}
 	}
 }
