@@ -3,7 +3,6 @@ package experiment
 import (
 	"cmp"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -79,7 +78,8 @@ func notOwn(f *File) error {
 	if err != nil || !f.Private() || !rundir.IsOwn(filepath.Join(dir, rundir.ModelFile), meta) {
 		return err
 	}
-	return ownModel("model", f.Algorithm.Model, "a model of public records, or one that was trained with noise")
+	return ownModel("model", f.Algorithm.Model,
+		"a model of public records, or one that was trained with noise")
 }
 
 // ownModel refuses an owner's own model in a run with noise.
@@ -171,14 +171,8 @@ func (j *judged) fits(f *File, dir string) error {
 
 // testsOf wants records to be those that the run of the model in dir held out for tests.
 func testsOf(d *data.Dataset, f *File) error {
-	var held struct {
-		Test string `json:"test_digest"`
-	}
-	b, err := os.ReadFile(filepath.Join(modelFolder(f), rundir.ManifestFile))
-	if err == nil {
-		err = json.Unmarshal(b, &held)
-	}
-	if err != nil || held.Test != d.Digest {
+	held, err := rundir.TestDigest(modelFolder(f))
+	if err != nil || held != d.Digest {
 		return config.Bad("records", f.Algorithm.Records, allRecords+"; "+testRecords+
 			" only in a simulation with the seed and [data] of the model's run, whose tests they were")
 	}

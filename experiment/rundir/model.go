@@ -1,6 +1,7 @@
 package rundir
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -63,6 +64,18 @@ func Metadata(dir string) (map[string]string, error) {
 	}
 	meta, _, err := model.DecodeSafetensors(b)
 	return meta, err
+}
+
+// TestDigest is that of the records which the finished run in dir held out for tests.
+func TestDigest(dir string) (string, error) {
+	var held struct {
+		Test string `json:"test_digest"`
+	}
+	b, err := os.ReadFile(filepath.Join(dir, ManifestFile))
+	if err == nil {
+		err = json.Unmarshal(b, &held)
+	}
+	return held.Test, err
 }
 
 // choose returns the parameters of one agent, or the mean of all.

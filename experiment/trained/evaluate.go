@@ -85,6 +85,9 @@ func (m *Model) EvaluateHeldOut(dataDir string) (*Evaluation, error) {
 		return nil, err
 	}
 	t := &run.Task
+	if err := heldOut(m.dir, t.Split.Test.Digest); err != nil {
+		return nil, err
+	}
 	train, test := t.Split.Train, t.Split.Test
 	z := tensor.NewMat(test.Len(), t.Model.Outputs())
 	// of a model whose first layers are fixed the records are what these make of them
@@ -92,6 +95,21 @@ func (m *Model) EvaluateHeldOut(dataDir string) (*Evaluation, error) {
 	natural := func(v []float32) []float64 { return m.targets(v) }
 	return m.judge(z, labelled{test.Labels, train.Labels, natural(test.Targets), natural(train.Targets),
 		"the training records"})
+}
+
+// heldOut wants test records of a digest to be those that the run in dir held out: files
+// may have changed since.
+func heldOut(dir, digest string) error {
+	held, err := rundir.TestDigest(dir)
+	if err == nil && held == digest {
+		return nil
+	}
+	found := "other test records than those that the run held out"
+	if err != nil {
+		found = "no " + rundir.ManifestFile + " that says which test records the run held out"
+	}
+	return &config.Error{File: dir, Found: found,
+		Allowed: "the data set as the run had it, or labelled records by --data FILE"}
 }
 
 // judge computes the figures of outputs z.

@@ -94,7 +94,7 @@ func layersSafetensors(m *Model) ([]byte, error) {
 		return nil, err
 	}
 	meta := map[string]string{"layout": model.LayersLayout, "producer": producer}
-	return m.safetensors(meta, layers)
+	return safetensors(m, meta, layers)
 }
 
 func flat(m *Model) []model.NamedVec {
@@ -103,10 +103,10 @@ func flat(m *Model) []model.NamedVec {
 
 func flatNPZ(m *Model) ([]byte, error) { return model.EncodeNPZ(flat(m)) }
 
-func flatSafetensors(m *Model) ([]byte, error) { return m.safetensors(map[string]string{}, flat(m)) }
+func flatSafetensors(m *Model) ([]byte, error) { return safetensors(m, map[string]string{}, flat(m)) }
 
 // safetensors marks an owner's own model as such.
-func (m *Model) safetensors(meta map[string]string, tensors []model.NamedVec) ([]byte, error) {
+func safetensors(m *Model, meta map[string]string, tensors []model.NamedVec) ([]byte, error) {
 	own, err := m.Own()
 	if err != nil {
 		return nil, err
