@@ -3,7 +3,6 @@ package run
 import (
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"sotto/experiment"
@@ -108,15 +107,26 @@ func TestShapesOfARun(t *testing.T) {
 	}
 }
 
-// An additive model cannot be finished, and says so.
-func TestAdditiveIsNotPersonal(t *testing.T) {
-	f, err := experiment.Parse("boosting.toml",
-		[]byte(experimenttest.Boosting+"[personal]\nenabled = true\n"),
-		nil)
-	if err == nil {
-		_, err = f.BuildWith("", drawn)
+// An owner's own model of an additive one is made of the owner's records and sent to
+// nobody: the shared model keeps its bits.
+func TestAdditiveModelsAreFinished(t *testing.T) {
+	text := experimenttest.Boosting + "[personal]\nenabled = true\n"
+	f, err := experiment.Parse("boosting.toml", []byte(text),
+		[]string{"evaluate.on=own", "evaluate.validation=0.5", "data.partition=iid"})
+	if err != nil {
+		t.Fatal(err)
 	}
-	if err == nil || !strings.Contains(err.Error(), "[personal]") {
-		t.Error(err)
+	e, err := f.BuildWith("", drawn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shared := slices.Clone(e.Task.Init)
+	m, err := experiment.Finish(e, 0, shared)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(m.Theta) != len(shared) || !m.Theta.Finite() || slices.Equal(m.Theta, shared) ||
+		!slices.Equal(shared, e.Task.Init) {
+		t.Errorf("own model %v of the shared one %v", m.Theta, shared)
 	}
 }
