@@ -114,8 +114,7 @@ func (d *Daemon) Run(ctx context.Context) (out *Outcome, err error) {
 	if c.Transport, err = d.Dial(d.keys.held, node.MaxPayload(c.Dim)); err != nil {
 		return nil, err
 	}
-	hangUp := sync.OnceValue(c.Transport.Close)
-	defer func() { err = errors.Join(err, hangUp()) }()
+	defer func() { err = errors.Join(err, c.Transport.Close()) }()
 	if d.Capture != "" {
 		w, err := wire.AppendTo(d.Capture)
 		if err != nil {
@@ -131,12 +130,11 @@ func (d *Daemon) Run(ctx context.Context) (out *Outcome, err error) {
 	if p.history.given != nil {
 		p.follow(n)
 	}
-	return p.attend(ctx, n, hangUp)
+	return p.attend(ctx, n)
 }
 
-// attend runs the node and leaves its results. It hangs up before these are made: how
-// long that takes follows from the owner's records.
-func (p *process) attend(ctx context.Context, n *node.Node, hangUp func() error) (*Outcome, error) {
+// attend runs the node and leaves its results.
+func (p *process) attend(ctx context.Context, n *node.Node) (*Outcome, error) {
 	done, err := p.report(n)
 	if err != nil {
 		return nil, err
@@ -165,7 +163,6 @@ func (p *process) attend(ctx context.Context, n *node.Node, hangUp func() error)
 		err = nil // it had only to serve neighbors still
 	}
 	if removed := err; err == nil || errors.Is(err, node.ErrRemoved) {
-		hangUp() // whose error run returns
 		if out.Result, err = p.finish(n); err != nil {
 			return nil, err
 		}
