@@ -93,7 +93,7 @@ func (o *Own) reduce() {
 }
 
 // mostOwn bounds the accelerated steps of Around, on which no guarantee rests. One record
-// with a feature of 1e15 would have it go on for hours.
+// with a feature of 1e15 would have it take millions.
 const mostOwn = 1000
 
 // Around minimises
