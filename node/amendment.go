@@ -45,10 +45,12 @@ type Epochs struct {
 
 // Since says how the present roster came of the one before.
 type Since struct {
-	Previous [32]byte            // its digest
-	Round    uint64              // how many rounds were complete
-	Was      []int               // each member's number then; -1: it is new
-	Formers  []ed25519.PublicKey // each member's key then, nil where it is the same
+	Previous [32]byte // its digest
+	Round    uint64   // how many rounds were complete
+	Was      []int    // each member's number then; -1: it is new
+	// Formers are each member's keys before its present one, over all rosters that the
+	// node knows.
+	Formers [][]ed25519.PublicKey
 }
 
 // Amendment is a roster that is to follow the present one.

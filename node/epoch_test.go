@@ -297,6 +297,34 @@ func membersChange(t *testing.T, name string) {
 	}
 }
 
+// A member gets another key, and soon the members change once more: neighbors hold marks
+// of its first key, of a process that had charged more than its restored ledger has. It
+// takes them, and everybody ends.
+func TestMarksUnderAnEarlierKey(t *testing.T) {
+	t.Parallel()
+	for _, copied := range []uint64{0, 6} { // nobody is restored; person 2 is
+		t.Run(fmt.Sprint(copied), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				keys := map[int]int{2: 12}
+				g := newGenerations(t, "dsgd", 40,
+					generation{people: []int{0, 1, 2, 3}},
+					generation{people: []int{0, 3, 2, 4}, from: 12, keys: keys},
+					generation{people: []int{2, 4, 0, 3}, from: 24, keys: keys},
+				)
+				g.takes = time.Second
+				if g.copied = copied; copied > 0 {
+					g.back = 26
+				}
+				g.run(t, map[int]error{1: node.ErrRemoved})
+				r, err := ledger.Verify("/ledger", ledger.Options{FS: g.disks[2], Accountant: "rdp"})
+				if err != nil || r.Charges < 40 {
+					t.Errorf("%d charges, want at least 40: %v", r.Charges, err)
+				}
+			})
+		})
+	}
+}
+
 // A member is gone for good and everybody waits for it, as the terms say. The others
 // agree on a roster without it, go on, and end.
 func TestAGoneMemberIsRemoved(t *testing.T) {

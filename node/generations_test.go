@@ -162,11 +162,15 @@ func (g *generations) config(c *node.Config, disk *ledgertest.CrashFS, epoch, pe
 	if epoch > 0 {
 		was := &g.rosters[epoch-1]
 		c.Since = &node.Since{Previous: digest(epoch - 1), Round: now.from,
-			Formers: make([]ed25519.PublicKey, len(now.people))}
+			Formers: make([][]ed25519.PublicKey, len(now.people))}
 		for i, p := range now.people {
 			c.Since.Was = append(c.Since.Was, was.number(p))
-			if was.number(p) >= 0 && !was.key(p).Equal(now.key(p)) {
-				c.Since.Formers[i] = was.key(p).Public().(ed25519.PublicKey)
+			later := now
+			for e := epoch - 1; e >= 0 && g.rosters[e].number(p) >= 0; e-- {
+				if former := g.rosters[e].key(p); !former.Equal(later.key(p)) {
+					c.Since.Formers[i] = append(c.Since.Formers[i], former.Public().(ed25519.PublicKey))
+				}
+				later = &g.rosters[e]
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package node
 import (
 	"bytes"
 	"cmp"
+	"crypto/ed25519"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -60,10 +61,11 @@ func (w *witness) verified(b []byte, member agent.ID) (mark.Signed, error) {
 	if known {
 		return mark.Signed{Mark: mark.Read(b), Bytes: b}, nil
 	}
-	m, err := mark.Parse(b, n.cfg.origin(), member, n.cfg.Keys[member])
-	if s := n.cfg.Since; err != nil && s != nil && s.Formers != nil && s.Formers[member] != nil {
-		m, err = mark.Parse(b, n.cfg.origin(), member, s.Formers[member])
+	keys := []ed25519.PublicKey{n.cfg.Keys[member]}
+	if s := n.cfg.Since; s != nil && s.Formers != nil {
+		keys = append(keys, s.Formers[member]...)
 	}
+	m, err := mark.Parse(b, n.cfg.origin(), member, keys...)
 	return mark.Signed{Mark: m, Bytes: bytes.Clone(b)}, err
 }
 
@@ -297,8 +299,8 @@ func (w *witness) exchange(round uint64) {
 	to := map[agent.ID][]mark.Testified{}
 	for _, l := range n.order {
 		shown := n.known[l.id].Shown()
-		if l.mail == nil || shown == nil {
-			continue
+		if l.mail == nil || shown == nil || n.cfg.Since != nil && shown.Round < n.cfg.Since.Round {
+			continue // new members do not know the keys of long ago
 		}
 		var hearers []agent.ID
 		for _, o := range n.cfg.Graph.Out(l.id) {

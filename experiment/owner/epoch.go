@@ -147,7 +147,8 @@ func (m *Membership) since() *node.Since {
 	if r.Epoch == nil {
 		return nil
 	}
-	s := &node.Since{Round: r.Epoch.Round, Formers: r.Formers(), Was: make([]int, r.Size)}
+	s := &node.Since{Round: r.Epoch.Round, Formers: r.Formers(m.history.rosters[:m.history.now]),
+		Was: make([]int, r.Size)}
 	hex.Decode(s.Previous[:], []byte(r.Epoch.Previous)) // checked when it was read
 	for i := range s.Was {
 		s.Was[i] = -1

@@ -17,13 +17,15 @@ const (
 	count = 12_000
 )
 
+// held are datagram sockets, open until the process ends: they keep the ports of nodes
+// that have not begun from tests of other processes.
 var (
-	mu    sync.Mutex
-	given = map[int]bool{}
+	mu   sync.Mutex
+	held []net.PacketConn
 )
 
 // Free returns a port of the loopback interface that nobody listens on, another one each
-// time.
+// time, to all processes that ask here.
 func Free() (int, error) {
 	mu.Lock()
 	defer mu.Unlock()
@@ -33,17 +35,19 @@ func Free() (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		port := first + int(n.Int64())
-		if given[port] {
-			continue
-		}
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		address := fmt.Sprintf("127.0.0.1:%d", first+n.Int64())
+		c, err := net.ListenPacket("udp", address)
 		if err != nil {
 			last = err
 			continue
 		}
-		given[port] = true
-		return port, l.Close()
+		held = append(held, c)
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			last = err
+			continue
+		}
+		return first + int(n.Int64()), l.Close()
 	}
 	return 0, errors.Join(errors.New("porttest: no free port"), last)
 }

@@ -10,6 +10,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"sotto/agent"
 	"sotto/privacy/ledger"
@@ -156,13 +157,16 @@ func Read(b []byte) (m Mark) {
 	return m
 }
 
-// Parse reads a signed mark of a member with a key in a run; errors name its number. They
-// wrap ErrMark.
-func Parse(b []byte, run [32]byte, member agent.ID, key ed25519.PublicKey) (Mark, error) {
+// Parse reads a mark of a member in a run, signed with one of the keys that it has had
+// there; errors name its number. They wrap ErrMark.
+func Parse(b []byte, run [32]byte, member agent.ID, keys ...ed25519.PublicKey) (Mark, error) {
 	if len(b) != Size {
 		return Mark{}, fmt.Errorf("%w: a mark of %d bytes, allowed: %d", ErrMark, len(b), Size)
 	}
-	if !ed25519.Verify(key, message(run, b[:body]), b[body:]) {
+	signed := message(run, b[:body])
+	if !slices.ContainsFunc(keys, func(key ed25519.PublicKey) bool {
+		return ed25519.Verify(key, signed, b[body:])
+	}) {
 		return Mark{}, fmt.Errorf("%w: a mark that member %d has not signed", ErrMark, member)
 	}
 	return Read(b), nil

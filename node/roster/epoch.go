@@ -229,12 +229,24 @@ func (r *Roster) Was(prev *Roster) []int {
 	return was
 }
 
-// Formers are the members' keys in the roster before, nil for those that are the same.
-func (r *Roster) Formers() []ed25519.PublicKey {
-	keys := make([]ed25519.PublicKey, len(r.Members))
+// Formers are each member's keys before its present one, the newest first, as the roster
+// says and those before it, the oldest of which is first.
+func (r *Roster) Formers(before []*Roster) [][]ed25519.PublicKey {
+	keys := make([][]ed25519.PublicKey, len(r.Members))
 	for i := range keys {
 		if r.Members[i].Former != "" {
-			keys[i], _ = ParsePeerID(r.Members[i].Former) // checked by validate
+			key, _ := ParsePeerID(r.Members[i].Former) // checked by validate
+			keys[i] = append(keys[i], key)
+		}
+	}
+	last := len(before) - 1
+	if last < 0 {
+		return keys
+	}
+	earlier := before[last].Formers(before[:last])
+	for i, was := range r.Was(before[last]) {
+		if was >= 0 {
+			keys[i] = append(keys[i], earlier[was]...)
 		}
 	}
 	return keys

@@ -95,7 +95,7 @@ func TestAmendmentsAreSignedByAll(t *testing.T) {
 	if back.Run() != prev.Digest() || back.Seed() != prev.Seed() || back.Number() != 1 {
 		t.Error("an amendment is of another run")
 	}
-	if f := back.Formers(); f[2] == nil || !f[2].Equal(public(former)) || f[0] != nil {
+	if f := back.Formers([]*Roster{prev}); len(f[2]) != 1 || !f[2][0].Equal(public(former)) || f[0] != nil {
 		t.Errorf("former keys %v", f)
 	}
 	// a further one is of the same run
@@ -105,6 +105,9 @@ func TestAmendmentsAreSignedByAll(t *testing.T) {
 	}
 	if err := again.Follows(back); err != nil || again.Run() != prev.Digest() || again.Number() != 2 {
 		t.Errorf("epoch 2: %v", err)
+	}
+	if f := again.Formers([]*Roster{prev, back}); len(f[2]) != 1 || !f[2][0].Equal(public(former)) {
+		t.Errorf("former keys of epoch 2: %v", f)
 	}
 	if again.Members[2].Former != "" {
 		t.Error("a former key outlives its amendment")
