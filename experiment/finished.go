@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"context"
 	"fmt"
 
 	"sotto/config"
@@ -47,8 +48,9 @@ func checkPersonal(e *Experiment) error {
 
 // Finish makes the own model of the agent at a place of this process from the shared one
 // that it ends with; nil where the run does not ask for it. It reads the agent's training
-// records, releases nothing and charges nothing: what it returns is the owner's alone.
-func Finish(e *Experiment, place int, shared tensor.Vec) (*finishing.Model, error) {
+// records, releases nothing and charges nothing: what it returns is the owner's alone. It
+// ends with ctx.
+func Finish(ctx context.Context, e *Experiment, place int, shared tensor.Vec) (*finishing.Model, error) {
 	p := e.File.Model.Personal
 	if !p.Enabled {
 		return nil, nil
@@ -58,9 +60,9 @@ func Finish(e *Experiment, place int, shared tensor.Vec) (*finishing.Model, erro
 	}
 	glm, ok := model.Linear(e.Task.Model)
 	if !ok {
-		return finishing.FitNetwork(&finishing.Network{Model: e.Task.Model, Init: e.Task.Init, Shared: shared,
-			Data: e.Task.Split.Train, Rows: e.Task.Parts[place], Seed: e.File.Run.Seed}, p), nil
+		return finishing.FitNetwork(ctx, &finishing.Network{Model: e.Task.Model, Init: e.Task.Init,
+			Shared: shared, Data: e.Task.Split.Train, Rows: e.Task.Parts[place], Seed: e.File.Run.Seed}, p)
 	}
-	return finishing.Fit(&finishing.Own{GLM: glm, Shared: shared, Data: e.Task.Split.Train,
-		Rows: e.Task.Parts[place], Seed: e.File.Run.Seed}, p), nil
+	return finishing.Fit(ctx, &finishing.Own{GLM: glm, Shared: shared, Data: e.Task.Split.Train,
+		Rows: e.Task.Parts[place], Seed: e.File.Run.Seed}, p)
 }

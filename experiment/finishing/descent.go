@@ -1,6 +1,7 @@
 package finishing
 
 import (
+	"context"
 	"math"
 	"slices"
 
@@ -9,8 +10,9 @@ import (
 	"sotto/tensor"
 )
 
-// trial is an owner's records in folds, and a model for them.
+// trial is an owner's records in folds, and a model for them. Trainings end with ctx.
 type trial struct {
+	ctx   context.Context
 	m     model.Model
 	x     *model.Batch
 	folds []int // of each record
@@ -29,7 +31,7 @@ type fitted struct {
 }
 
 // best trains from start under each strength, and stops where held-out losses grow.
-func (t *trial) best(start tensor.Vec, strengths []float64) fitted {
+func (t *trial) best(start tensor.Vec, strengths []float64) (fitted, error) {
 	best := fitted{loss: math.Inf(1), folds: t.copies(start), theta: slices.Clone(start)}
 	for _, s := range strengths {
 		runs := make([]*descent, t.n)
@@ -41,6 +43,9 @@ func (t *trial) best(start tensor.Vec, strengths []float64) fitted {
 		least, at := math.Inf(1), 0
 		for e := 1; e <= mostEpochs && e-at <= patience; e++ {
 			for _, r := range runs {
+				if err := t.ctx.Err(); err != nil {
+					return best, err
+				}
 				r.epoch(&t.w)
 			}
 			l := t.heldOut(now)
@@ -57,12 +62,15 @@ func (t *trial) best(start tensor.Vec, strengths []float64) fitted {
 	}
 	whole := t.descent(start, best.strength, -1)
 	for range best.epochs {
+		if err := t.ctx.Err(); err != nil {
+			return best, err
+		}
 		whole.epoch(&t.w)
 	}
 	if whole.theta.Finite() {
 		best.theta = whole.theta
 	}
-	return best
+	return best, nil
 }
 
 // copies are as many of a vector as there are folds.

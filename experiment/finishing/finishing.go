@@ -5,6 +5,7 @@
 package finishing
 
 import (
+	"context"
 	"math"
 	"slices"
 
@@ -109,8 +110,9 @@ const fewest = 10
 // knows all of the owner's records, through noise, so that it is not held out from. An
 // owner with fewer than ten records keeps the shared model; the one alone then has a
 // prior of one record. Folds are of persons where records have persons, as many as
-// there are folds or fewer; of an owner who is one person alone, of records.
-func Fit(o *Own, p Params) *Model {
+// there are folds or fewer; of an owner who is one person alone, of records. The error is
+// that of ctx, which ends the fits.
+func Fit(ctx context.Context, o *Own, p Params) (*Model, error) {
 	p.Fill(false)
 	shared := slices.Clone(o.Shared)
 	m := &Model{Theta: shared, Candidates: [3]tensor.Vec{shared, shared, shared},
@@ -119,7 +121,7 @@ func Fit(o *Own, p Params) *Model {
 	folds := o.folds(&p.Folds)
 	if folds == nil {
 		m.Candidates[0], m.Strengths[0] = o.around(zero, 1, o.Rows), 1
-		return m
+		return m, nil
 	}
 	// outputs of each candidate and strength for each record, held out
 	alone, personal := make([][]float64, len(p.Strengths)), make([][]float64, len(p.Strengths))
@@ -129,12 +131,17 @@ func Fit(o *Own, p Params) *Model {
 	for f := range p.Folds {
 		in := o.in(folds, f)
 		fit := oracle.NewOwn(o.GLM, oracle.Records{Data: o.Data, Index: in}, len(o.Shared))
-		for k, s := range slices.Backward(p.Strengths) {
-			o.predict(alone[k], folds, f, fit.Around(zero, lambda(s, in), compared))
-		}
-		fit.Forget()
-		for k, s := range slices.Backward(p.Strengths) {
-			o.predict(personal[k], folds, f, fit.Around(o.Shared, lambda(s, in), compared))
+		for _, c := range []struct {
+			outputs [][]float64
+			prior   tensor.Vec
+		}{{alone, zero}, {personal, o.Shared}} {
+			fit.Forget()
+			for k, s := range slices.Backward(p.Strengths) {
+				if err := ctx.Err(); err != nil {
+					return nil, err
+				}
+				o.predict(c.outputs[k], folds, f, fit.Around(c.prior, lambda(s, in), compared))
+			}
 		}
 	}
 	everything := make([]float64, len(o.Rows))
@@ -148,7 +155,7 @@ func Fit(o *Own, p Params) *Model {
 	m.Losses = [4]float64{l, o.loss(everything), r, math.Inf(1)}
 	m.Weights, m.Losses[3] = o.weigh(outputs)
 	m.Theta = mixture(m.Weights, m.Candidates) // outputs are linear in parameters
-	return m
+	return m, nil
 }
 
 // weigh chooses the weights of the candidates by their outputs, in tenths.

@@ -17,6 +17,24 @@ import (
 	"sotto/tensor"
 )
 
+func finished(t *testing.T, o *finishing.Own, p finishing.Params) *finishing.Model {
+	t.Helper()
+	m, err := finishing.Fit(t.Context(), o, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func finishedNetwork(t *testing.T, o *finishing.Network, p finishing.Params) *finishing.Model {
+	t.Helper()
+	m, err := finishing.FitNetwork(t.Context(), o, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
 func linear(t testing.TB, name string, features, classes int) model.GLM {
 	t.Helper()
 	m, err := model.New(name, model.Shape{Height: 1, Width: 1, Channels: features, Classes: classes},
@@ -136,7 +154,7 @@ func TestNobodyLoses(t *testing.T) {
 				truth[k] = float64(shared[k]) + c.apart*z[k]
 			}
 			own, test := draw(uint64(trial), c.n, truth), draw(uint64(trial)+1000, 4000, truth)
-			m := finishing.Fit(&finishing.Own{GLM: g, Shared: shared, Data: own, Rows: all(own), Seed: 1},
+			m := finished(t, &finishing.Own{GLM: g, Shared: shared, Data: own, Rows: all(own), Seed: 1},
 				finishing.Params{Enabled: true})
 			for k, theta := range append(m.Candidates[:], m.Theta) {
 				risks[k] += risk(g, test, theta) / 40
@@ -166,12 +184,12 @@ func TestEdges(t *testing.T) {
 	for i := range one.Labels {
 		one.Labels[i] = 1
 	}
-	m := finishing.Fit(&finishing.Own{GLM: g, Shared: shared, Data: few, Rows: all(few)}, finishing.Params{})
+	m := finished(t, &finishing.Own{GLM: g, Shared: shared, Data: few, Rows: all(few)}, finishing.Params{})
 	if !slices.Equal(m.Theta, shared) || m.Weights != [3]float64{0, 1,
 		0} || slices.Equal(m.Candidates[0], shared) {
 		t.Errorf("nine records: %+v", m)
 	}
-	m = finishing.Fit(&finishing.Own{GLM: g, Shared: shared, Data: one, Rows: all(one)}, finishing.Params{})
+	m = finished(t, &finishing.Own{GLM: g, Shared: shared, Data: one, Rows: all(one)}, finishing.Params{})
 	if got, was := risk(g, one, m.Theta), risk(g, one, shared); !(got < was-.05) {
 		t.Errorf("one class: loss %v, of the shared model %v", got, was)
 	}
@@ -180,7 +198,7 @@ func TestEdges(t *testing.T) {
 	person, plain := draw(3, 40, []float64{1, 1}), draw(3, 40, []float64{1, 1})
 	person.Units = make([]int32, 40)
 	fit := func(d *data.Dataset, folds int) *finishing.Model {
-		return finishing.Fit(&finishing.Own{GLM: g, Shared: shared, Data: d, Rows: all(d)},
+		return finished(t, &finishing.Own{GLM: g, Shared: shared, Data: d, Rows: all(d)},
 			finishing.Params{Folds: folds})
 	}
 	if !reflect.DeepEqual(fit(person, 5), fit(plain, 5)) {
@@ -195,7 +213,7 @@ func TestEdges(t *testing.T) {
 	}
 	d := draw(4, 50, []float64{3, -1})
 	own := finishing.Own{GLM: g, Shared: shared, Data: d, Rows: all(d), Seed: 9}
-	a, b := finishing.Fit(&own, finishing.Params{}), finishing.Fit(&own, finishing.Params{})
+	a, b := finished(t, &own, finishing.Params{}), finished(t, &own, finishing.Params{})
 	if !slices.Equal(a.Theta, b.Theta) || !slices.Equal(shared, tensor.Vec{1, -1}) {
 		t.Error("another run ends with another model, or the shared one has changed")
 	}
@@ -220,7 +238,7 @@ func TestBrokenRecords(t *testing.T) {
 		}
 	}
 	d.X.Row(7)[0] = float32(math.NaN())
-	m := finishing.Fit(&finishing.Own{GLM: g, Shared: tensor.Vec{1e-6, 0}, Data: d, Rows: all(d)},
+	m := finished(t, &finishing.Own{GLM: g, Shared: tensor.Vec{1e-6, 0}, Data: d, Rows: all(d)},
 		finishing.Params{})
 	sum := m.Weights[0] + m.Weights[1] + m.Weights[2]
 	if math.Abs(sum-1) > 1e-9 || !(m.Losses[3] < math.Ln2) {
@@ -233,7 +251,7 @@ func TestBrokenSharedModel(t *testing.T) {
 	g, d := linear(t, "logistic", 2, 2), draw(6, 60, []float64{2, -1})
 	d.X.Row(7)[0] = float32(math.NaN())
 	for _, bad := range []float64{math.NaN(), math.Inf(1)} {
-		m := finishing.Fit(&finishing.Own{GLM: g, Shared: tensor.Vec{float32(bad), 0}, Data: d, Rows: all(d)},
+		m := finished(t, &finishing.Own{GLM: g, Shared: tensor.Vec{float32(bad), 0}, Data: d, Rows: all(d)},
 			finishing.Params{})
 		if m.Weights != [3]float64{1, 0, 0} || !slices.Equal(m.Theta, m.Candidates[0]) || !m.Theta.Finite() ||
 			m.Losses[3] != m.Losses[0] || !(m.Losses[3] < math.Ln2) {
@@ -244,7 +262,7 @@ func TestBrokenSharedModel(t *testing.T) {
 		init, shared := make(tensor.Vec, n.Dim()), make(tensor.Vec, n.Dim())
 		n.Init(init, rng.Public(3, "init"))
 		shared[0] = float32(bad)
-		m = finishing.FitNetwork(&finishing.Network{Model: n, Init: init, Shared: shared, Data: d,
+		m = finishedNetwork(t, &finishing.Network{Model: n, Init: init, Shared: shared, Data: d,
 			Rows: all(d)}, finishing.Params{Enabled: true})
 		if m.Weights != [3]float64{1, 0, 0} || !m.Theta.Finite() {
 			t.Errorf("network of %v: weights %v, losses %v", bad, m.Weights, m.Losses)
@@ -290,7 +308,7 @@ func TestUnevenRecordsEnd(t *testing.T) {
 			shared = shared[:3]
 		}
 		own := finishing.Own{GLM: g, Shared: shared, Data: d, Rows: all(d), Seed: 1}
-		if f := finishing.Fit(&own, finishing.Params{Enabled: true}); f == nil {
+		if f := finished(t, &own, finishing.Params{Enabled: true}); f == nil {
 			t.Errorf("%s: no model", name)
 		}
 	}

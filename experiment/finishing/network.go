@@ -1,6 +1,7 @@
 package finishing
 
 import (
+	"context"
 	"math"
 	"slices"
 
@@ -37,7 +38,7 @@ const (
 // their outputs: Theta is the one candidate with the smallest loss on held-out records,
 // of equal ones the first. Where outputs are linear, as those of softmax regression, it
 // is the mixture as in Fit.
-func FitNetwork(o *Network, p Params) *Model {
+func FitNetwork(ctx context.Context, o *Network, p Params) (*Model, error) {
 	p.Fill(true)
 	shared := slices.Clone(o.Shared)
 	m := &Model{Theta: shared, Candidates: [3]tensor.Vec{shared, shared, shared},
@@ -45,9 +46,9 @@ func FitNetwork(o *Network, p Params) *Model {
 	own := Own{Data: o.Data, Rows: o.usable(), Seed: o.Seed}
 	folds := own.folds(&p.Folds)
 	if folds == nil {
-		return m
+		return m, nil
 	}
-	t := &trial{folds: folds, n: p.Folds, seed: o.Seed, m: o.Model, x: o.batch(own.Rows)}
+	t := &trial{ctx: ctx, folds: folds, n: p.Folds, seed: o.Seed, m: o.Model, x: o.batch(own.Rows)}
 	_, linear := model.TableOf(o.Model)
 	prior := o.Init
 	if linear {
@@ -57,14 +58,20 @@ func FitNetwork(o *Network, p Params) *Model {
 	if linear {
 		strengths = p.Strengths
 	}
-	alone := t.best(prior, strengths)
-	personal := o.finish(t, p)
+	alone, err := t.best(prior, strengths)
+	if err != nil {
+		return nil, err
+	}
+	personal, err := o.finish(t, p)
+	if err != nil {
+		return nil, err
+	}
 	everything := t.copies(shared)
 	m.Candidates[0], m.Candidates[2] = alone.theta, personal.theta
 	m.Strengths = [2]float64{alone.strength, personal.strength}
 	m.Losses = [4]float64{alone.loss, t.heldOut(everything), personal.loss, math.Inf(1)}
 	m.choose(t, [3][]tensor.Vec{alone.folds, everything, personal.folds}, linear)
-	return m
+	return m, nil
 }
 
 // usable are the rows whose features, and target or label, are numbers that the model
@@ -92,7 +99,7 @@ func (o *Network) batch(rows []int32) *model.Batch {
 
 // finish trains from the shared model: of its last layer the body's features are taken
 // once.
-func (o *Network) finish(t *trial, p Params) fitted {
+func (o *Network) finish(t *trial, p Params) (fitted, error) {
 	body, head, err := model.SplitHead(o.Model, 1)
 	if p.Layers == "all" || err != nil { // there is one layer
 		return t.best(o.Shared, p.Strengths)
@@ -103,12 +110,15 @@ func (o *Network) finish(t *trial, p Params) fitted {
 	body.Apply(features.X, fixed, t.x.X, &t.w)
 	of := *t
 	of.m, of.x = head, &features
-	best := of.best(last, p.Strengths)
+	best, err := of.best(last, p.Strengths)
+	if err != nil {
+		return best, err
+	}
 	best.theta = slices.Concat(fixed, best.theta)
 	for f := range best.folds {
 		best.folds[f] = slices.Concat(fixed, best.folds[f])
 	}
-	return best
+	return best, nil
 }
 
 // choose sets weights, and the model that they make.

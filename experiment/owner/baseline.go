@@ -1,6 +1,7 @@
 package owner
 
 import (
+	"context"
 	"math"
 
 	"sotto/agent"
@@ -31,22 +32,32 @@ func (o *Owner) TestRecords() int { return o.tests.X.Rows }
 // Terms.Records is 0.
 func TrainRecords(o *Owner) int { return len(o.e.Task.Parts[0]) }
 
-// baselines is how an owner's model is made alone, by the first oracle that the run's
-// algorithm asks; by gradient steps for all others.
-var baselines = map[string]func(o alone) (tensor.Vec, error){
-	"value":         alone.mean,
-	oracle.KMName:   func(o alone) (tensor.Vec, error) { return o.train(o.iteration) },
-	oracle.FullName: alone.fit,
+// training is how an owner's model is made alone; ctx ends it.
+type training func(ctx context.Context, o alone) (tensor.Vec, error)
+
+// baselines are those of runs, by the first oracle that their algorithm asks; gradient
+// steps for all others.
+var baselines = map[string]training{
+	"value":         func(_ context.Context, o alone) (tensor.Vec, error) { return o.mean() },
+	oracle.KMName:   steps(alone.iteration),
+	oracle.FullName: func(_ context.Context, o alone) (tensor.Vec, error) { return o.fit() },
 	// the run's own steps, with no clip
-	oracle.MomentsName: func(o alone) (tensor.Vec, error) { return o.train(o.table) },
-	oracle.RowSumName:  func(o alone) (tensor.Vec, error) { return o.train(o.table) },
+	oracle.MomentsName: steps(alone.table),
+	oracle.RowSumName:  steps(alone.table),
+}
+
+// steps trains step by step.
+func steps(by func(o alone, b *baseline)) training {
+	return func(ctx context.Context, o alone) (tensor.Vec, error) {
+		return o.train(ctx, func(b *baseline) { by(o, b) })
+	}
 }
 
 // LocalBaseline trains a model on the owner's own records, without noise and with the
 // first clip norm, and returns what Accuracy says about it. Nothing leaves: it is what
 // taking part has to be compared with.
-func (o *Owner) LocalBaseline() (value float64, err error) {
-	theta, err := alone{o}.model()
+func (o *Owner) LocalBaseline(ctx context.Context) (value float64, err error) {
+	theta, err := alone{o}.model(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -55,12 +66,12 @@ func (o *Owner) LocalBaseline() (value float64, err error) {
 }
 
 // model is what LocalBaseline trains.
-func (o alone) model() (tensor.Vec, error) {
+func (o alone) model(ctx context.Context) (tensor.Vec, error) {
 	train, ok := baselines[o.e.File.Spec.Asks[0]]
 	if !ok {
-		train = func(o alone) (tensor.Vec, error) { return o.train(o.gradients) }
+		train = steps(alone.gradients)
 	}
-	return train(o)
+	return train(ctx, o)
 }
 
 // alone is an owner whose model nobody else has a part in.
@@ -75,7 +86,7 @@ type baseline struct {
 }
 
 // train makes the owner's model step by step.
-func (o alone) train(by func(b *baseline)) (tensor.Vec, error) {
+func (o alone) train(ctx context.Context, by func(b *baseline)) (tensor.Vec, error) {
 	steps, batch := o.steps()
 	factory, gate, err := o.task(batch, by)
 	if err != nil {
@@ -91,6 +102,9 @@ func (o alone) train(by func(b *baseline)) (tensor.Vec, error) {
 	in, out := agent.Input{}, agent.Output{}
 	view := &agent.View{SelfWeight: 1}
 	for k := range steps {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		in = agent.Input{Kind: agent.Round, Round: k, View: view}
 		for {
 			out.Reset()

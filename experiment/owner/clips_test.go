@@ -74,7 +74,7 @@ func TestOwnerWithAdaptiveClips(t *testing.T) {
 				t.Errorf("%s %s: outlook %+v, %v; want an epsilon just below 2", algorithm, kind, look, err)
 			}
 			follow(t, o, &x, algorithm+" "+kind)
-			if alone, err := o.LocalBaseline(); err != nil || alone < .8 {
+			if alone, err := o.LocalBaseline(t.Context()); err != nil || alone < .8 {
 				t.Errorf("%s %s: alone %g, %v", algorithm, kind, alone, err)
 			}
 		}

@@ -114,7 +114,8 @@ func (d *Daemon) Run(ctx context.Context) (out *Outcome, err error) {
 	if c.Transport, err = d.Dial(d.keys.held, node.MaxPayload(c.Dim)); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, c.Transport.Close()) }()
+	hangUp := sync.OnceValue(c.Transport.Close)
+	defer func() { err = errors.Join(err, hangUp()) }()
 	if d.Capture != "" {
 		w, err := wire.AppendTo(d.Capture)
 		if err != nil {
@@ -130,11 +131,11 @@ func (d *Daemon) Run(ctx context.Context) (out *Outcome, err error) {
 	if p.history.given != nil {
 		p.follow(n)
 	}
-	return p.attend(ctx, n)
+	return p.attend(ctx, n, hangUp)
 }
 
-// attend runs the node and leaves its results.
-func (p *process) attend(ctx context.Context, n *node.Node) (*Outcome, error) {
+// attend runs the node, hangs up and leaves its results.
+func (p *process) attend(ctx context.Context, n *node.Node, hangUp func() error) (*Outcome, error) {
 	done, err := p.report(n)
 	if err != nil {
 		return nil, err
@@ -161,12 +162,16 @@ func (p *process) attend(ctx context.Context, n *node.Node) (*Outcome, error) {
 			return out, nil
 		}
 		err = nil // it had only to serve neighbors still
+		ctx = context.WithoutCancel(ctx)
 	}
-	if removed := err; err == nil || errors.Is(err, node.ErrRemoved) {
-		if out.Result, err = p.finish(n); err != nil {
-			return nil, err
-		}
-		return out, removed
+	if err != nil && !errors.Is(err, node.ErrRemoved) {
+		return nil, err
 	}
-	return nil, err
+	// How long it takes to finish depends on private records: nobody is to see it.
+	removed := err
+	_ = hangUp() // Run says what went wrong
+	if out.Result, err = p.finish(ctx, n); err != nil {
+		return nil, err
+	}
+	return out, removed
 }

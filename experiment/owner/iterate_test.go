@@ -202,7 +202,7 @@ func TestOwnersWithoutTheirStateAreRefused(t *testing.T) {
 	if err := l.owner.Recover(l.file, "another run", false); err != nil {
 		t.Errorf("another run: %v", err)
 	}
-	if alone, err := l.owner.LocalBaseline(); err != nil || alone < .7 {
+	if alone, err := l.owner.LocalBaseline(t.Context()); err != nil || alone < .7 {
 		t.Errorf("alone %g, %v; want most of 30 separable test records", alone, err)
 	}
 	l.owner.Erase()

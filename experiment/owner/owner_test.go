@@ -128,7 +128,7 @@ func TestOwner(t *testing.T) {
 	if n := len(slices.Collect(o.Records())); n != 120 {
 		t.Errorf("%d records for the fingerprint, want 120", n)
 	}
-	if alone, err := o.LocalBaseline(); err != nil || alone < .8 {
+	if alone, err := o.LocalBaseline(t.Context()); err != nil || alone < .8 {
 		t.Errorf("alone %g, %v; want most of 30 separable test records", alone, err)
 	}
 }
@@ -415,7 +415,7 @@ func TestOwnerOfAPersonalModel(t *testing.T) {
 		if err := l.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if alone, err := o.LocalBaseline(); err != nil || alone < .7 {
+		if alone, err := o.LocalBaseline(t.Context()); err != nil || alone < .7 {
 			t.Errorf("%s: alone %g, %v; want most of 30 separable test records", name, alone, err)
 		}
 	}

@@ -1,6 +1,7 @@
 package owner
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 
@@ -29,8 +30,8 @@ type Personal struct {
 
 // personal makes the owner's own model and leaves it in the state directory; nil where
 // the run does not ask for it.
-func personal(p *process, shared tensor.Vec) (*Personal, error) {
-	m, err := experiment.Finish(p.e, 0, shared)
+func personal(ctx context.Context, p *process, shared tensor.Vec) (*Personal, error) {
+	m, err := experiment.Finish(ctx, p.e, 0, shared)
 	if m == nil || err != nil {
 		return nil, err
 	}

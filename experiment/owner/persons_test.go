@@ -56,7 +56,7 @@ func TestOwnerByPersons(t *testing.T) {
 		x.Rate != 20/float64(x.Records) || x.Charges != 6 {
 		t.Errorf("terms %+v; want about 90 of 120 persons", x)
 	}
-	if alone, err := o.LocalBaseline(); err != nil || alone < .7 {
+	if alone, err := o.LocalBaseline(t.Context()); err != nil || alone < .7 {
 		t.Errorf("alone %g, %v", alone, err)
 	}
 	_, key, _ := ed25519.GenerateKey(nil)

@@ -1,6 +1,7 @@
 package owner
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -40,8 +41,9 @@ type Charged struct {
 	Charges int     `json:"charges"`
 }
 
-// finish leaves model, signed statement and the owner's own figures.
-func (p *process) finish(n *node.Node) (*Result, error) {
+// finish leaves model, signed statement and the owner's own figures, and then what is
+// made of the owner's records alone, unless ctx ends that.
+func (p *process) finish(ctx context.Context, n *node.Node) (*Result, error) {
 	tokens := n.Tokens()
 	b, err := p.EncodeModel(n.Params(), p.run())
 	if tokens != nil {
@@ -56,42 +58,68 @@ func (p *process) finish(n *node.Node) (*Result, error) {
 	if err := errors.Join(writeAnswers(p, n), writeShapes(p, n)); err != nil {
 		return nil, err
 	}
-	r, err := p.figures(n.Params(), tokens)
+	r, err := p.figures(n, nil)
+	if err == nil {
+		keepOwn(p, r)
+		err = writeResult(p, r)
+	}
 	if err != nil {
 		return nil, err
 	}
-	r.Unanswered = experiment.Asks(p.e.File) && n.Status().Exhausted
-	if !p.Baseline {
-		keepAlone(p, r)
+	switch full, err := ownResult(ctx, p, n, r); {
+	case err == nil:
+		r = full
+	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		p.Node.Log.Warn("stopped before all was made of the owner's records alone: start the node again")
+	default:
+		return nil, err
 	}
-	own, err := personal(p, n.Params())
+	return r, sayOwn(p, r)
+}
+
+// ownResult adds to a result what is made of the owner's records alone, where somebody
+// asks for it, and writes it.
+func ownResult(ctx context.Context, p *process, n *node.Node, r *Result) (*Result, error) {
+	if p.Baseline && experiment.QuestionsOf(p.e) == nil {
+		local, err := alone{p.Owner}.model(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if r, err = p.figures(n, local); err != nil {
+			return nil, err
+		}
+	}
+	own, err := personal(ctx, p, n.Params())
 	if err != nil {
 		return nil, err
 	}
 	if r.Scores != nil {
 		r.Scores.Personal = own
 	}
-	if b, err = json.MarshalIndent(r, "", "  "); err != nil {
-		return nil, err
-	}
-	if err := p.write(resultFile, append(b, '\n')); err != nil {
-		return nil, err
-	}
-	return r, sayOwn(p, r)
+	return r, writeResult(p, r)
 }
 
-// keepAlone takes what a process before has found of the model trained alone, where this
-// one was not asked for it and its other figures are the same.
-func keepAlone(p *process, r *Result) {
+func writeResult(p *process, r *Result) error {
+	b, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	return p.write(resultFile, append(b, '\n'))
+}
+
+// keepOwn takes what a process before has found of the models that are made of the
+// owner's records alone, where its other figures are the same.
+func keepOwn(p *process, r *Result) {
 	var before Result
 	b, err := os.ReadFile(filepath.Join(p.State, resultFile))
-	if err != nil || json.Unmarshal(b, &before) != nil || before.Alone == nil ||
-		before.Value != r.Value || before.Tests != r.Tests {
+	if err != nil || json.Unmarshal(b, &before) != nil || before.Value != r.Value ||
+		before.Tests != r.Tests {
 		return
 	}
 	r.Alone = before.Alone
 	if r.Scores != nil && before.Scores != nil {
 		r.Scores.Alone, r.Scores.LessAlone = before.Scores.Alone, before.Scores.LessAlone
+		r.Scores.Personal = before.Scores.Personal
 	}
 }
 
@@ -177,13 +205,14 @@ func (p *process) timing() string {
 	return "timing of replies: it depends a little on the sizes of private batches"
 }
 
-// figures are of the final model, or of all tokens.
-func (p *process) figures(theta tensor.Vec, tokens []tensor.Vec) (*Result, error) {
+// figures are of the final model, or of all tokens, and of a model trained alone; nil:
+// there is none.
+func (p *process) figures(n *node.Node, local tensor.Vec) (*Result, error) {
 	r := &Result{Name: p.Name(), Tests: p.TestRecords(),
 		Note: "statistics of private records: for the owner alone"}
-	models := tokens
-	if tokens == nil {
-		models = []tensor.Vec{theta}
+	models := n.Tokens()
+	if models == nil {
+		models = []tensor.Vec{n.Params()}
 	}
 	if experiment.QuestionsOf(p.e) != nil { // what was found is no model
 		models, r.Tests = nil, 0
@@ -193,12 +222,7 @@ func (p *process) figures(theta tensor.Vec, tokens []tensor.Vec) (*Result, error
 		value, r.Metric = p.Accuracy(v)
 		r.Value += jsonfloat.Float(value / float64(len(models)))
 	}
-	var local tensor.Vec
-	if p.Baseline && models != nil {
-		var err error
-		if local, err = (alone{p.Owner}).model(); err != nil {
-			return nil, err
-		}
+	if local != nil {
 		value, _ := p.Accuracy(local)
 		r.Alone = (*jsonfloat.Float)(&value)
 	}
@@ -213,5 +237,6 @@ func (p *process) figures(theta tensor.Vec, tokens []tensor.Vec) (*Result, error
 	}
 	r.Charges = int(p.ledger.Total())
 	r.Epsilon, r.Delta, r.Over = c.Epsilon.Upper, c.Delta, p.padded.Over()
+	r.Unanswered = experiment.Asks(p.e.File) && n.Status().Exhausted
 	return r, nil
 }

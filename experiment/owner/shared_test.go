@@ -66,7 +66,7 @@ func TestOwnersAverage(t *testing.T) {
 	if err := gate.Answer(&agent.Query{Oracle: "value", At: empty}, answer); err != nil {
 		t.Fatal(err)
 	}
-	own, err := o.LocalBaseline()
+	own, err := o.LocalBaseline(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -76,7 +76,7 @@ func TestOwnersWalk(t *testing.T) {
 			t.Errorf("after visit %d there are %d charges, want %d", visit, got, want)
 		}
 	}
-	if alone, err := o.LocalBaseline(); err != nil || alone < .7 {
+	if alone, err := o.LocalBaseline(t.Context()); err != nil || alone < .7 {
 		t.Errorf("alone %g, %v", alone, err)
 	}
 	other, err := ownerOf(t, run, path)

@@ -121,7 +121,7 @@ func TestAdditiveModelsAreFinished(t *testing.T) {
 		t.Fatal(err)
 	}
 	shared := slices.Clone(e.Task.Init)
-	m, err := experiment.Finish(e, 0, shared)
+	m, err := experiment.Finish(t.Context(), e, 0, shared)
 	if err != nil {
 		t.Fatal(err)
 	}

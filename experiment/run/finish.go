@@ -2,6 +2,7 @@ package run
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -23,7 +24,7 @@ import (
 
 // finish writes every file of the run and gives the directory its final name. Until that
 // rename the checkpoint stays, so that a full disk costs nothing but the writing.
-func (r *Training) finish() (*Result, error) {
+func (r *Training) finish(ctx context.Context) (*Result, error) {
 	r.world.erase()
 	var rows []rundir.Row
 	for _, part := range r.rows {
@@ -42,8 +43,8 @@ func (r *Training) finish() (*Result, error) {
 	if s.Figures, err = r.figures(); err != nil {
 		return nil, err
 	}
-	if s.Personal, err = personal(r); err != nil {
-		return nil, err
+	if s.Personal, err = personal(ctx, r); err != nil {
+		return nil, orInterrupted(ctx, r, err)
 	}
 	if s.Network, err = forecast.Network(r.e); err != nil {
 		return nil, err

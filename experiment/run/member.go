@@ -55,7 +55,7 @@ func (r *Training) Look() (accuracy *rundir.Stats, loss rundir.Stats, err error)
 
 // OwnModels judges the models that the tested owners end with, as [personal] makes them
 // of those that r has; nil where the run makes none.
-func OwnModels(r *Training) (*rundir.Personal, error) { return personal(r) }
+func OwnModels(ctx context.Context, r *Training) (*rundir.Personal, error) { return personal(ctx, r) }
 
 // Save writes a checkpoint into dir.
 func (r *Training) Save(dir string) error {

@@ -87,14 +87,21 @@ func TestEffectiveConfigurationIsOfTheSameData(t *testing.T) {
 	}
 }
 
-// An interrupted run on an owner's table goes on.
+// A run on an owner's table that is interrupted goes on, also where owners' own models
+// were about to be made.
 func TestTableGoesOn(t *testing.T) {
 	described, csv := ownTable(t)
+	other := filepath.Join(t.TempDir(), "others.csv")
+	if err := os.Link(csv, other); err != nil {
+		t.Fatal(err)
+	}
 	text := "name = \"own\"\nrounds = 30\n\n[topology]\ngraph = \"complete\"\nagents = 2\n\n" +
-		fmt.Sprintf("[data]\ndataset = \"table\"\nschema = %q\npaths = [%q]\n\n", described, csv) +
+		fmt.Sprintf("[data]\ndataset = \"table\"\nschema = %q\npaths = [%q, %q]\npartition = \"natural\"\n\n",
+			described, csv, other) +
 		"[model]\nname = \"logistic\"\n\n" +
 		"[algorithm]\nname = \"dsgd\"\nstep_size = 0.1\n\n" +
-		"[privacy]\nnoise_multiplier = 1.0\nmax_grad_norm = 1.0\nsample_rate = 0.5\n"
+		"[privacy]\nnoise_multiplier = 1.0\nmax_grad_norm = 1.0\nsample_rate = 0.5\n\n" +
+		"[evaluate]\non = \"own\"\n\n[personal]\nenabled = true\n"
 	f, err := experiment.Parse("own.toml", []byte(text), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -104,19 +111,22 @@ func TestTableGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	whole := train(t, e, Options{})
-	ctx, stop := context.WithCancel(t.Context())
-	opt := Options{Out: t.TempDir(), Progress: func(round, _ uint64, _ string) {
-		if round == 10 {
-			stop()
+	for _, at := range []uint64{10, 30} {
+		ctx, stop := context.WithCancel(t.Context())
+		opt := Options{Out: t.TempDir(), Progress: func(round, _ uint64, _ string) {
+			if round == at {
+				stop()
+			}
+		}}
+		var halt *Interrupted
+		if _, err := Run(ctx, e, opt); !errors.As(err, &halt) || halt.Round != at {
+			t.Fatalf("not interrupted after round %d: %v", at, err)
 		}
-	}}
-	if _, err := Run(ctx, e, opt); err == nil {
-		t.Fatal("not interrupted")
+		opt.Progress = nil
+		r, err := Resume(t.Context(), filepath.Join(opt.Out, Name(e)+rundir.PartialSuffix), "", opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sameFiles(t, whole.Dir, r.Dir)
 	}
-	opt.Progress = nil
-	r, err := Resume(t.Context(), filepath.Join(opt.Out, Name(e)+rundir.PartialSuffix), "", opt)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sameFiles(t, whole.Dir, r.Dir)
 }

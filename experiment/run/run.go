@@ -256,7 +256,7 @@ func trainAll(ctx context.Context, r *Training) (*Result, error) {
 			r.opt.Progress(r.world.Sim.Done(), rounds, said)
 		}
 	}
-	return r.finish()
+	return r.finish(ctx)
 }
 
 // next is where the run stops for a moment: after one round, or at the next evaluation,
@@ -271,11 +271,19 @@ func (r *Training) next() uint64 {
 
 // stopped keeps an interrupted run resumable.
 func (r *Training) stopped(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		if err := r.checkpoint(); err != nil {
+			return r.kept(err)
+		}
+	}
+	return orInterrupted(ctx, r, err)
+}
+
+// orInterrupted is the error of a run that lies in its checkpoint and that ctx has ended;
+// err where it has not.
+func orInterrupted(ctx context.Context, r *Training, err error) error {
 	if ctx.Err() == nil || !errors.Is(err, ctx.Err()) {
 		return err
-	}
-	if err := r.checkpoint(); err != nil {
-		return r.kept(err)
 	}
 	return &Interrupted{Dir: r.dir.Path, Round: r.world.Sim.Done(), Cause: err, goOn: r.goOn()}
 }

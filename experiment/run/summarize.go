@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"math"
 	"time"
 
@@ -89,7 +90,7 @@ func (r *Training) figures() (*rundir.Figures, error) {
 }
 
 // personal judges every owner's own model; nil where nobody asks for them.
-func personal(r *Training) (*rundir.Personal, error) {
+func personal(ctx context.Context, r *Training) (*rundir.Personal, error) {
 	if !r.e.File.Model.Personal.Enabled {
 		return nil, nil
 	}
@@ -98,7 +99,7 @@ func personal(r *Training) (*rundir.Personal, error) {
 		return nil, err
 	}
 	return scene.Finished(func(i int, shared tensor.Vec) (*finishing.Model, error) {
-		return experiment.Finish(r.e, i, shared)
+		return experiment.Finish(ctx, r.e, i, shared)
 	})
 }
 

@@ -47,11 +47,13 @@ func (l *law) rows() []int32 {
 }
 
 // own fits rows alone, its prior by cross-validation.
-func (l *law) own(rows []int32) tensor.Vec {
-	m := finishing.Fit(&finishing.Own{GLM: l.glm, Shared: make(tensor.Vec, l.dim), Data: l.Records,
-		Rows: rows,
-		Seed: l.Seed}, finishing.Params{Enabled: true})
-	return m.Candidates[0]
+func (l *law) own(ctx context.Context, rows []int32) (tensor.Vec, error) {
+	m, err := finishing.Fit(ctx, &finishing.Own{GLM: l.glm, Shared: make(tensor.Vec, l.dim), Data: l.Records,
+		Rows: rows, Seed: l.Seed}, finishing.Params{Enabled: true})
+	if err != nil {
+		return nil, err
+	}
+	return m.Candidates[0], nil
 }
 
 // output is that of parameters for a row of features.
@@ -67,14 +69,19 @@ func (l *law) output(theta tensor.Vec, row []float32) float64 {
 }
 
 // fit finds the law.
-func (l *law) fit() error {
-	l.theta = l.own(l.rows())
+func (l *law) fit(ctx context.Context) (err error) {
+	if l.theta, err = l.own(ctx, l.rows()); err != nil {
+		return err
+	}
 	if l.Records.Classes > 0 {
 		return nil
 	}
 	square, n := 0., 0
 	l.low, l.high = math.Inf(1), math.Inf(-1)
-	out := l.outside(1)
+	out, err := l.outside(ctx, 1)
+	if err != nil {
+		return err
+	}
 	for i, z := range out {
 		y := float64(l.Records.Targets[i])
 		l.low, l.high = min(l.low, y), max(l.high, y)
@@ -93,7 +100,7 @@ const folds = 5
 // fold has its share of every class. Models of different folds lean to the class that
 // their fold lacks, so that scores of classes are compared within a fold only: they are
 // ranks there.
-func (l *law) outside(part float64) []float64 {
+func (l *law) outside(ctx context.Context, part float64) ([]float64, error) {
 	n := l.Records.Len()
 	order := permutation(rng.Public(l.Seed, "folds of worth"), n)
 	fold := l.deal(order)
@@ -107,7 +114,10 @@ func (l *law) outside(part float64) []float64 {
 				in = append(in, int32(r))
 			}
 		}
-		theta := l.own(in[:max(1, int(part*float64(len(in))))])
+		theta, err := l.own(ctx, in[:max(1, int(part*float64(len(in))))])
+		if err != nil {
+			return nil, err
+		}
 		for _, r := range held {
 			out[r] = l.output(theta, l.Records.X.Row(int(r)))
 		}
@@ -115,7 +125,7 @@ func (l *law) outside(part float64) []float64 {
 			rank(out, held)
 		}
 	}
-	return out
+	return out, nil
 }
 
 // deal gives every record its fold, class by class.
@@ -165,8 +175,12 @@ func permutation(r *rng.Stream, n int) []int {
 	return order
 }
 
-// scored are predictions of all of the owner's records.
-func (l *law) scored(out []float64) (score.Scored, error) {
+// scored are predictions of all of the owner's records, see outside.
+func (l *law) scored(ctx context.Context, part float64) (score.Scored, error) {
+	out, err := l.outside(ctx, part)
+	if err != nil {
+		return nil, err
+	}
 	if l.Records.Classes > 0 {
 		return score.Logits(out, 1, 2, l.Records.Labels)
 	}
@@ -178,9 +192,9 @@ func (l *law) scored(out []float64) (score.Scored, error) {
 }
 
 // alone is the figure by cross-validation, with all records and with fewer.
-func (l *law) alone() (all Range, curve []Point, err error) {
+func (l *law) alone(ctx context.Context) (all Range, curve []Point, err error) {
 	for _, part := range []float64{.25, .5, 1} {
-		s, err := l.scored(l.outside(part))
+		s, err := l.scored(ctx, part)
 		if err != nil {
 			return all, nil, err
 		}
@@ -247,7 +261,7 @@ func (l *law) world(ctx context.Context, k int, others []int, epsilon, unlike fl
 	if err := t.Advance(ctx, e.File.Steps); err != nil {
 		return 0, 0, err
 	}
-	p, err := run.OwnModels(t)
+	p, err := run.OwnModels(ctx, t)
 	if err != nil {
 		return 0, 0, err
 	}

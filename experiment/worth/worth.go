@@ -112,12 +112,12 @@ func Ask(ctx context.Context, q *Question) (*Answer, error) {
 	if err := parallel.Check(q.Workers); err != nil {
 		return nil, err
 	}
-	l, err := newLaw(q)
+	l, err := newLaw(ctx, q)
 	if err != nil {
 		return nil, err
 	}
 	a := &Answer{Figure: l.figure()}
-	if a.Alone, a.Curve, err = l.alone(); err != nil {
+	if a.Alone, a.Curve, err = l.alone(ctx); err != nil {
 		return nil, err
 	}
 	for _, epsilon := range q.Epsilons {
@@ -141,7 +141,7 @@ func Ask(ctx context.Context, q *Question) (*Answer, error) {
 }
 
 // newLaw checks the question and fits the owner's records.
-func newLaw(q *Question) (*law, error) {
+func newLaw(ctx context.Context, q *Question) (*law, error) {
 	switch {
 	case q.Own < fewest:
 		return nil, config.Bad("records", q.Own, fmt.Sprintf("at least %d: fewer tell no law", fewest))
@@ -167,7 +167,7 @@ func newLaw(q *Question) (*law, error) {
 			"logistic, of two classes, least-squares or huber, to say what joining is worth"))
 	}
 	l := &law{Question: q, glm: glm, dim: m.Dim()}
-	return l, l.fit()
+	return l, l.fit(ctx)
 }
 
 // drawn are the gains of one law's worlds.

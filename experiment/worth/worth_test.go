@@ -194,11 +194,11 @@ func TestAloneOfNoLaw(t *testing.T) {
 			for i, j := range permutation(r, n) {
 				labels[i], labels[j] = labels[j], labels[i]
 			}
-			l, err := newLaw(q)
+			l, err := newLaw(t.Context(), q)
 			if err != nil {
 				t.Fatal(err)
 			}
-			s, err := l.scored(l.outside(1))
+			s, err := l.scored(t.Context(), 1)
 			if err != nil {
 				t.Fatal(err)
 			}
