@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -43,20 +45,94 @@ func TestKillsAtAnyTime(t *testing.T) {
 }
 
 func killedAtAnyTime(t *testing.T, name, missing string, seed uint64) {
-	g := newGenerations(t, name, 60,
+	newGenerations(t, name, 60,
 		generation{people: []int{0, 1, 2, 3}},
 		generation{people: []int{0, 2, 3, 4}, from: 20},
 		generation{people: []int{4, 0, 3, 2, 5}, from: 40},
-	)
+	).chaos(t, name, missing, seed)
+}
+
+// Rosters are drawn: members leave, come, come back with another state and get other keys
+// up to four times, while everybody is killed at any time and one of them is restored or
+// loses its state, as in TestKillsAtAnyTime. These seeds made members wait for good.
+func TestDrawnRosters(t *testing.T) {
+	t.Parallel()
+	seeds := []uint64{22}
+	if long.Tests {
+		for seed := range uint64(20) {
+			seeds = append(seeds, seed)
+		}
+	}
+	for _, seed := range seeds {
+		for _, missing := range []string{node.Wait, node.Proceed} {
+			for _, name := range []string{"dsgd", "dsgt"} {
+				t.Run(fmt.Sprint(seed, " ", missing, " ", name), func(t *testing.T) {
+					t.Parallel()
+					synctest.Test(t, func(t *testing.T) {
+						drawnGenerations(t, name, seed).chaos(t, name, missing, seed)
+					})
+				})
+			}
+		}
+	}
+}
+
+func drawnGenerations(t *testing.T, name string, seed uint64) *generations {
+	chance := rng.Public(seed, "rosters")
+	rosters, next := []generation{{people: []int{0, 1, 2, 3}}}, 4
+	var away []int
+	for e := range 2 + int(chance.Below(3)) {
+		was := &rosters[e]
+		now := generation{people: slices.Clone(was.people), from: was.from + 8 + chance.Below(12),
+			keys: map[int]int{}}
+		maps.Copy(now.keys, was.keys)
+		back := away
+		if chance.Below(2) == 0 && len(now.people) > 3 {
+			away = append(away, now.people[0])
+			now.people = now.people[1:]
+		}
+		for _, p := range now.people {
+			if chance.Below(3) == 0 {
+				now.keys[p] = 20*(e+1) + p
+			}
+		}
+		switch {
+		case chance.Below(2) == 0:
+			now.people = append(now.people, next)
+			next++
+		case len(back) > 0:
+			now.people, away = append(now.people, back[0]), away[1:]
+		}
+		for k := len(now.people) - 1; k > 0; k-- {
+			j := int(chance.Below(uint64(k + 1)))
+			now.people[k], now.people[j] = now.people[j], now.people[k]
+		}
+		rosters = append(rosters, now)
+	}
+	return newGenerations(t, name, rosters[len(rosters)-1].from+15, rosters...)
+}
+
+// chaos runs everybody through wild lives, and wants every answer charged where nobody
+// goes on without others.
+func (g *generations) chaos(t *testing.T, name, missing string, seed uint64) {
 	g.missing, g.takes = missing, time.Second
-	var ends [6]error
+	answers, last := map[int]uint64{}, len(g.rosters)-1
+	for e, until := last, g.rounds; e >= 0; e-- {
+		for _, p := range g.rosters[e].people {
+			answers[p] += until - g.rosters[e].from
+		}
+		until = g.rosters[e].from
+	}
+	unlucky := int(rng.Public(seed, "unlucky").Below(uint64(len(answers))))
+	ends := make([]error, len(answers))
 	var all sync.WaitGroup
 	for p := range ends {
-		all.Go(func() { ends[p] = g.wild(t, p, seed) })
+		all.Go(func() { ends[p] = g.wild(t, p, seed, p == unlucky) })
 	}
 	all.Wait()
 	for p, err := range ends {
-		if err != nil && (p != 1 || !errors.Is(err, node.ErrRemoved)) {
+		left := g.rosters[last].number(p) < 0
+		if left != errors.Is(err, node.ErrRemoved) || !left && err != nil {
 			t.Errorf("person %d ends with %v", p, err)
 		}
 	}
@@ -65,26 +141,23 @@ func killedAtAnyTime(t *testing.T, name, missing string, seed uint64) {
 	}
 	for p, disk := range g.disks {
 		r, err := ledger.Verify("/ledger", ledger.Options{FS: disk, Accountant: "rdp"})
-		answers := map[int]uint64{0: 60, 1: 20, 2: 60, 3: 60, 4: 40, 5: 20}[p]
-		if name == "dsgt" && p != 1 { // it asks nothing at the end
-			answers--
+		want := answers[p]
+		if name == "dsgt" && g.rosters[last].number(p) >= 0 { // it asks nothing at the end
+			want--
 		}
-		if unlucky(seed) == p { // nobody had the last answer before
-			answers--
+		if p == unlucky { // nobody had the last answer before
+			want--
 		}
-		if err != nil || r.Charges < answers {
-			t.Errorf("person %d: %d charges, want %d: %v", p, r.Charges, answers, err)
+		if err != nil || r.Charges < want {
+			t.Errorf("person %d: %d charges, want %d: %v", p, r.Charges, want, err)
 		}
 	}
 }
 
-// unlucky is the person whose disk is set back.
-func unlucky(seed uint64) int { return int(rng.Public(seed, "unlucky").Below(6)) }
-
-// wild runs a person through all lives, which end anywhere.
-func (g *generations) wild(t *testing.T, person int, seed uint64) error {
+// wild runs a person through all lives, which end anywhere. Who is unlucky is restored or
+// loses its state in one of them.
+func (g *generations) wild(t *testing.T, person int, seed uint64, unlucky bool) error {
 	chance := rng.Public(100*seed+uint64(person), "chaos")
-	again := unlucky(seed) == person
 	disk := ledgertest.NewCrashFS()
 	if err := disk.MkdirAll("/rosters"); err != nil {
 		return err
@@ -100,6 +173,13 @@ func (g *generations) wild(t *testing.T, person int, seed uint64) error {
 	}
 	for {
 		err := g.once(t, person, disk, near)
+		if errors.Is(err, node.ErrRemoved) && g.comesBack(person) {
+			copied = nil // it has another state
+			if err = errors.Join(loseState(disk), g.loseRosters(disk)); err != nil {
+				return err
+			}
+			continue
+		}
 		if !errors.Is(err, ledgertest.ErrCrashed) {
 			g.mu.Lock() // a crash may come at the very end
 			g.disks[person] = disk.Recover(func(n int) int { return n - 1 })
@@ -107,8 +187,8 @@ func (g *generations) wild(t *testing.T, person int, seed uint64) error {
 			return err
 		}
 		disk = disk.Recover(func(n int) int { return int(chance.Below(uint64(n))) })
-		if again && chance.Below(5) == 0 {
-			again = false
+		if unlucky && chance.Below(5) == 0 {
+			unlucky = false
 			if chance.Below(2) == 0 && copied != nil {
 				disk = copied.Recover(func(n int) int { return n - 1 })
 			} else if err := loseState(disk); err != nil {
@@ -120,11 +200,37 @@ func (g *generations) wild(t *testing.T, person int, seed uint64) error {
 	}
 }
 
+// comesBack notes that a person has left, and reports whether a later roster has it.
+func (g *generations) comesBack(person int) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	e := max(g.begins[person], 0)
+	for e < len(g.rosters) && g.rosters[e].number(person) >= 0 {
+		e++
+	}
+	for ; e < len(g.rosters); e++ {
+		if g.rosters[e].number(person) >= 0 {
+			g.begins[person] = e
+			return true
+		}
+	}
+	return false
+}
+
 // loseState removes a node's checkpoints, and leaves rosters and ledger.
 func loseState(disk *ledgertest.CrashFS) error {
 	disk.CrashAt = 0
 	for _, file := range []string{"/person/checkpoint", "/person/checkpoint.2"} {
 		if err := disk.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *generations) loseRosters(disk *ledgertest.CrashFS) error {
+	for e := range g.rosters {
+		if err := disk.Remove(name(e)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}

@@ -125,9 +125,8 @@ func (h *change) accept(a *Amendment, ahead uint64) error {
 
 // forgo notes who leaves, and who is not waited for. Node.mu is held.
 func (h *change) forgo(a *Amendment) {
-	n := h.n
 	for i := range a.Leave {
-		if l := n.links[agent.ID(i)]; l != nil && a.Leave[i] {
+		if l := h.n.links[agent.ID(i)]; l != nil && a.Leave[i] {
 			l.leaves, l.forgone = true, a.Gone[i]
 		}
 	}

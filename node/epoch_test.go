@@ -104,7 +104,9 @@ func (g *generations) once(t *testing.T, person int, disk *ledgertest.CrashFS, n
 		if err != nil {
 			return err
 		}
-		epoch := slices.IndexFunc(g.rosters, func(r generation) bool { return r.number(person) >= 0 })
+		g.mu.Lock()
+		epoch := g.begins[person]
+		g.mu.Unlock()
 		if r := g.returns[person]; r != nil && r.took {
 			epoch = r.epoch
 		}

@@ -38,7 +38,8 @@ type generations struct {
 	// person 2 is restored at round back to what it had at round copied; 0: it is not
 	back, copied uint64
 	copy         *ledgertest.CrashFS
-	told         []uint64 // rounds that it was told
+	told         []uint64    // rounds that it was told
+	begins       map[int]int // the epoch in which a person takes part first, or again
 	returns      map[int]*comeback
 	mu           sync.Mutex
 	killed       int
@@ -80,7 +81,10 @@ func digest(epoch int) [32]byte { return [32]byte{9, byte(epoch)} }
 
 func newGenerations(t *testing.T, name string, rounds uint64, rosters ...generation) *generations {
 	g := &generations{rosters: rosters, rounds: rounds, params: map[int]tensor.Vec{},
-		disks: map[int]*ledgertest.CrashFS{}}
+		disks: map[int]*ledgertest.CrashFS{}, begins: map[int]int{}}
+	for p := range 10 {
+		g.begins[p] = slices.IndexFunc(rosters, func(r generation) bool { return r.number(p) >= 0 })
+	}
 	for _, r := range rosters {
 		g.worlds = append(g.worlds, nodetest.NewWorld(t, nodetest.Options{Factory: factory(t, name),
 			Agents: len(r.people), Rounds: rounds, Graph: "complete"}))
@@ -201,7 +205,7 @@ func (g *generations) config(c *node.Config, disk *ledgertest.CrashFS, epoch, pe
 	c.Restart = func(x tensor.Vec) (agent.Algorithm, error) {
 		return g.worlds[epoch].From(now.number(person), x)
 	}
-	c.Missing, c.Linger, c.Patience = g.missing, time.Hour, 1000*time.Hour
+	c.Missing, c.Linger, c.Patience = g.missing, time.Hour, 24*time.Hour
 }
 
 var errDead = errors.New("dead")

@@ -34,12 +34,12 @@ func (h *change) part(ctx context.Context) error {
 	for lingered := false; ; {
 		n.mu.Lock()
 		waiting := 0
-		awaited := slices.ContainsFunc(n.order, func(l *link) bool { return l.onward })
 		for _, l := range n.order {
 			behind := l.round < n.until
 			switch {
 			case l.forgone, l.onward, l.leaves && lingered:
-			case l.failed >= left && !behind, hasLeft(l) && awaited: // it may have left already
+			case lingered && n.vanished(l):
+			case l.failed >= left && !behind, hasLeft(l) && n.outdone(): // it may have left already
 			case behind, l.owes(Progress):
 				waiting++
 			}
@@ -76,8 +76,7 @@ func hasLeft(l *link) bool { return l.leaves && l.state == Gone && l.failed >= l
 // reached, and this node was at the last round before the change, as others know. So it
 // had completed that one: who leaves waits for it. Node.mu is held.
 func (h *change) parted(l *link) bool {
-	n := h.n
-	return hasLeft(l) && n.reminder != nil && n.reminder.Round+1 >= n.until
+	return hasLeft(l) && h.n.reminder != nil && h.n.reminder.Round+1 >= h.n.until
 }
 
 // outrun reports whether neighbors have gone on to the next roster before this node has
@@ -93,9 +92,17 @@ func (h *change) outrun() bool {
 	case n.check.Round >= n.until: // its neighbors may still lack its last messages
 		return false
 	}
-	return n.next.Removed && n.check.Round >= n.next.Round ||
-		slices.ContainsFunc(n.order, func(l *link) bool { return l.onward })
+	return n.next.Removed && n.check.Round >= n.next.Round || n.outdone()
 }
+
+// outdone reports whether a neighbor has gone on to a later roster. Node.mu is held.
+func (h *change) outdone() bool {
+	return slices.ContainsFunc(h.n.order, func(l *link) bool { return l.onward })
+}
+
+// vanished reports whether a neighbor cannot be reached, and may have left by a later
+// roster: others have gone on to one. Node.mu is held.
+func (h *change) vanished(l *link) bool { return l.state == Gone && l.failed >= left && h.outdone() }
 
 // before reports whether this node stands before the first round of its roster, where all
 // wait for each other: it had come so far when the others went on, and was rolled back

@@ -98,8 +98,4 @@ func (p *pairing) rejoin(wakes uint64) error {
 	return p.keep(wakes, nil, nil, nil)
 }
 
-var (
-	_ rejoiner = (*barrier)(nil)
-	_ rejoiner = (*ticker)(nil)
-	_ rejoiner = (*pairing)(nil)
-)
+var _, _, _ rejoiner = (*barrier)(nil), (*ticker)(nil), (*pairing)(nil)

@@ -179,7 +179,8 @@ func (s *standing) ask(ctx context.Context) error {
 				untold++
 			}
 			// who had finished may have left
-			if l.word && !l.other || l.needless(n) || late && (l.attestation != nil || n.parted(l)) {
+			if l.word && !l.other || l.needless(n) ||
+				late && (l.attestation != nil || n.parted(l) || n.vanished(l)) {
 				there++
 			} else if missing++; late && l.state != Gone {
 				l.turn(n, Late)

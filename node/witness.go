@@ -188,19 +188,17 @@ func (w *witness) admit(f *Frame, a *acquaintance, h *mark.Signed) error {
 // back names a member that has gone back, the first, second, fourth time and so on.
 // Node.mu is held.
 func (w *witness) back(i agent.ID, a *acquaintance, h *mark.Signed) {
-	n := w.n
 	if a.backs++; a.backs&(a.backs-1) == 0 {
-		n.cfg.Log.Warn("a peer was rolled back, or another one has its key", "peer", n.name(i), "says round",
-			h.Round, "was at", a.Last.Round, "says charges", h.Charges, "had", a.Last.Charges)
+		w.n.cfg.Log.Warn("a peer was rolled back, or another one has its key", "peer", w.n.name(i),
+			"says round", h.Round, "was at", a.Last.Round, "says charges", h.Charges, "had", a.Last.Charges)
 	}
 }
 
 // twice names a member whose key two processes have. Node.mu is held.
 func (w *witness) twice(i agent.ID, a *acquaintance) {
-	n := w.n
 	if !a.twice {
 		a.twice = true
-		n.cfg.Log.Error("two processes take part with the key of a peer", "peer", n.name(i))
+		w.n.cfg.Log.Error("two processes take part with the key of a peer", "peer", w.n.name(i))
 	}
 }
 
@@ -354,8 +352,7 @@ func (w *witness) compare(i agent.ID, h *mark.Signed) *mark.Proof {
 
 // accuse hands a proof to whoever keeps it.
 func (w *witness) accuse(p *mark.Proof) {
-	n := w.n
-	if p != nil && n.cfg.OnProof != nil {
-		n.cfg.OnProof(p)
+	if tell := w.n.cfg.OnProof; p != nil && tell != nil {
+		tell(p)
 	}
 }
