@@ -1,10 +1,10 @@
 package node
 
 import (
-	"crypto/ed25519"
 	"errors"
 
 	"sotto/agent"
+	"sotto/node/mark"
 )
 
 // ErrChange says that a node has completed the last round under its roster: make a node
@@ -45,12 +45,10 @@ type Epochs struct {
 
 // Since says how the present roster came of the one before.
 type Since struct {
-	Previous [32]byte // its digest
-	Round    uint64   // how many rounds were complete
-	Was      []int    // each member's number then; -1: it is new
-	// Formers are each member's keys before its present one, over all rosters that the
-	// node knows.
-	Formers [][]ed25519.PublicKey
+	Previous [32]byte      // its digest
+	Round    uint64        // how many rounds were complete
+	Was      []int         // each member's number then; -1: it is new
+	Formers  []mark.Former // this member's keys before, over all rosters that it knows
 }
 
 // Amendment is a roster that is to follow the present one.

@@ -14,6 +14,7 @@ import (
 
 	"sotto/agent"
 	"sotto/node"
+	"sotto/node/mark"
 	"sotto/node/nodetest"
 	"sotto/node/wire"
 	"sotto/privacy/account"
@@ -165,17 +166,17 @@ func (g *generations) config(c *node.Config, disk *ledgertest.CrashFS, epoch, pe
 	}
 	if epoch > 0 {
 		was := &g.rosters[epoch-1]
-		c.Since = &node.Since{Previous: digest(epoch - 1), Round: now.from,
-			Formers: make([][]ed25519.PublicKey, len(now.people))}
-		for i, p := range now.people {
+		c.Since = &node.Since{Previous: digest(epoch - 1), Round: now.from}
+		for _, p := range now.people {
 			c.Since.Was = append(c.Since.Was, was.number(p))
-			later := now
-			for e := epoch - 1; e >= 0 && g.rosters[e].number(p) >= 0; e-- {
-				if former := g.rosters[e].key(p); !former.Equal(later.key(p)) {
-					c.Since.Formers[i] = append(c.Since.Formers[i], former.Public().(ed25519.PublicKey))
-				}
-				later = &g.rosters[e]
+		}
+		later := now
+		for e := epoch - 1; e >= 0 && g.rosters[e].number(person) >= 0; e-- {
+			if former := g.rosters[e].key(person); !former.Equal(later.key(person)) {
+				c.Since.Formers = append(c.Since.Formers, mark.Former{
+					Key: former.Public().(ed25519.PublicKey), Until: later.from})
 			}
+			later = &g.rosters[e]
 		}
 	}
 	c.OnAmendment = func(text []byte) (*node.Amendment, error) {

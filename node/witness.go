@@ -3,7 +3,6 @@ package node
 import (
 	"bytes"
 	"cmp"
-	"crypto/ed25519"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -52,7 +51,9 @@ type witness struct {
 // marks reports whether the node signs what it says.
 func (c *Config) marks() bool { return c.Sign != nil && c.Keys != nil }
 
-// verified reads a mark, whose signature is not checked again where it is known.
+// verified reads a mark, whose signature is not checked again where it is known. Others
+// say nothing with keys that they have replaced; what this member has said with its own
+// former ones it is told by its neighbors, and no thief of one speaks of rounds after it.
 func (w *witness) verified(b []byte, member agent.ID) (mark.Signed, error) {
 	n := w.n
 	n.mu.Lock()
@@ -61,11 +62,10 @@ func (w *witness) verified(b []byte, member agent.ID) (mark.Signed, error) {
 	if known {
 		return mark.Signed{Mark: mark.Read(b), Bytes: b}, nil
 	}
-	keys := []ed25519.PublicKey{n.cfg.Keys[member]}
-	if s := n.cfg.Since; s != nil && s.Formers != nil {
-		keys = append(keys, s.Formers[member]...)
+	m, err := mark.Parse(b, n.cfg.origin(), member, n.cfg.Keys[member])
+	if s := n.cfg.Since; err != nil && s != nil && member == n.cfg.Self {
+		m, err = mark.ParseFormer(b, n.cfg.origin(), member, s.Formers, n.cfg.Missing == Wait)
 	}
-	m, err := mark.Parse(b, n.cfg.origin(), member, keys...)
 	return mark.Signed{Mark: m, Bytes: bytes.Clone(b)}, err
 }
 
@@ -240,7 +240,9 @@ func (w *witness) hear(f *Frame) error {
 	}
 	for _, s := range t.Marks {
 		h, err := n.verified(s.Signed, s.Member)
-		if err != nil {
+		if err != nil && s.Member != n.cfg.Self && n.cfg.Since != nil {
+			continue // it may be of a former key, which says nothing any more
+		} else if err != nil {
 			return fmt.Errorf("%w: %w", RefusedFrame, err)
 		}
 		n.mu.Lock()
@@ -297,8 +299,8 @@ func (w *witness) exchange(round uint64) {
 	to := map[agent.ID][]mark.Testified{}
 	for _, l := range n.order {
 		shown := n.known[l.id].Shown()
-		if l.mail == nil || shown == nil || n.cfg.Since != nil && shown.Round < n.cfg.Since.Round {
-			continue // new members do not know the keys of long ago
+		if l.mail == nil || shown == nil {
+			continue
 		}
 		var hearers []agent.ID
 		for _, o := range n.cfg.Graph.Out(l.id) {

@@ -18,6 +18,7 @@ import (
 	"sotto/internal/atomicfile"
 	"sotto/node"
 	"sotto/node/checkpoint"
+	"sotto/node/mark"
 	"sotto/node/roster"
 	"sotto/privacy/ledger"
 	"sotto/tensor"
@@ -147,8 +148,10 @@ func (m *Membership) since() *node.Since {
 	if r.Epoch == nil {
 		return nil
 	}
-	s := &node.Since{Round: r.Epoch.Round, Formers: r.Formers(m.history.rosters[:m.history.now]),
-		Was: make([]int, r.Size)}
+	s := &node.Since{Round: r.Epoch.Round, Was: make([]int, r.Size)}
+	for _, f := range roster.Formers(m.history.rosters[:m.history.now+1], m.Self) {
+		s.Formers = append(s.Formers, mark.Former(f))
+	}
 	hex.Decode(s.Previous[:], []byte(r.Epoch.Previous)) // checked when it was read
 	for i := range s.Was {
 		s.Was[i] = -1

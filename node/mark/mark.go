@@ -10,7 +10,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
 
 	"sotto/agent"
 	"sotto/privacy/ledger"
@@ -157,19 +156,38 @@ func Read(b []byte) (m Mark) {
 	return m
 }
 
-// Parse reads a mark of a member in a run, signed with one of the keys that it has had
-// there; errors name its number. They wrap ErrMark.
-func Parse(b []byte, run [32]byte, member agent.ID, keys ...ed25519.PublicKey) (Mark, error) {
+// Parse reads a signed mark of a member with a key in a run; errors name its number. They
+// wrap ErrMark.
+func Parse(b []byte, run [32]byte, member agent.ID, key ed25519.PublicKey) (Mark, error) {
 	if len(b) != Size {
 		return Mark{}, fmt.Errorf("%w: a mark of %d bytes, allowed: %d", ErrMark, len(b), Size)
 	}
-	signed := message(run, b[:body])
-	if !slices.ContainsFunc(keys, func(key ed25519.PublicKey) bool {
-		return ed25519.Verify(key, signed, b[body:])
-	}) {
+	if !ed25519.Verify(key, message(run, b[:body]), b[body:]) {
 		return Mark{}, fmt.Errorf("%w: a mark that member %d has not signed", ErrMark, member)
 	}
 	return Read(b), nil
+}
+
+// A Former is a key that a member had before another one.
+type Former struct {
+	Key   ed25519.PublicKey
+	Until uint64 // the round at which it was replaced
+}
+
+// ParseFormer is Parse with one of a member's former keys. Where bounded, members had
+// their next key from its round on: marks of later rounds are not theirs.
+func ParseFormer(b []byte, run [32]byte, member agent.ID, formers []Former, bounded bool) (Mark, error) {
+	for _, f := range formers {
+		m, err := Parse(b, run, member, f.Key)
+		switch {
+		case err == nil && bounded && m.Round > f.Until:
+			return Mark{}, fmt.Errorf("%w: round %d, signed with a key that member %d had until round %d",
+				ErrMark, m.Round, member, f.Until)
+		case err == nil:
+			return m, nil
+		}
+	}
+	return Mark{}, fmt.Errorf("%w: a mark that member %d has not signed", ErrMark, member)
 }
 
 // Behind reports whether a member that says m has gone back behind what it said before:

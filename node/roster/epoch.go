@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"sotto/agent"
 	"sotto/config"
 )
 
@@ -229,24 +230,24 @@ func (r *Roster) Was(prev *Roster) []int {
 	return was
 }
 
-// Formers are each member's keys before its present one, the newest first, as the roster
-// says and those before it, the oldest of which is first.
-func (r *Roster) Formers(before []*Roster) [][]ed25519.PublicKey {
-	keys := make([][]ed25519.PublicKey, len(r.Members))
-	for i := range keys {
-		if r.Members[i].Former != "" {
-			key, _ := ParsePeerID(r.Members[i].Former) // checked by validate
-			keys[i] = append(keys[i], key)
+// A Former is a key that a member had before another one.
+type Former struct {
+	Key   ed25519.PublicKey
+	Until uint64 // the round at which it was replaced
+}
+
+// Formers are the keys of a member of the last one of some rosters, each of which follows
+// the one before, that it had before its present key, the newest first.
+func Formers(rosters []*Roster, member agent.ID) (keys []Former) {
+	at := int(member)
+	for k := len(rosters) - 1; k >= 0 && at >= 0; k-- {
+		r := rosters[k]
+		if former := r.Members[at].Former; former != "" {
+			key, _ := ParsePeerID(former) // checked by validate
+			keys = append(keys, Former{key, r.Epoch.Round})
 		}
-	}
-	last := len(before) - 1
-	if last < 0 {
-		return keys
-	}
-	earlier := before[last].Formers(before[:last])
-	for i, was := range r.Was(before[last]) {
-		if was >= 0 {
-			keys[i] = append(keys[i], earlier[was]...)
+		if k > 0 {
+			at = r.Was(rosters[k-1])[at]
 		}
 	}
 	return keys

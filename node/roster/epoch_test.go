@@ -4,6 +4,7 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -95,7 +96,9 @@ func TestAmendmentsAreSignedByAll(t *testing.T) {
 	if back.Run() != prev.Digest() || back.Seed() != prev.Seed() || back.Number() != 1 {
 		t.Error("an amendment is of another run")
 	}
-	if f := back.Formers([]*Roster{prev}); len(f[2]) != 1 || !f[2][0].Equal(public(former)) || f[0] != nil {
+	first := Former{Key: public(former), Until: back.Epoch.Round}
+	if f := Formers([]*Roster{prev, back}, 2); !reflect.DeepEqual(f, []Former{first}) ||
+		Formers([]*Roster{prev, back}, 0) != nil || Formers([]*Roster{prev}, 2) != nil {
 		t.Errorf("former keys %v", f)
 	}
 	// a further one is of the same run
@@ -106,7 +109,7 @@ func TestAmendmentsAreSignedByAll(t *testing.T) {
 	if err := again.Follows(back); err != nil || again.Run() != prev.Digest() || again.Number() != 2 {
 		t.Errorf("epoch 2: %v", err)
 	}
-	if f := again.Formers([]*Roster{prev, back}); len(f[2]) != 1 || !f[2][0].Equal(public(former)) {
+	if f := Formers([]*Roster{prev, back, again.Roster}, 2); !reflect.DeepEqual(f, []Former{first}) {
 		t.Errorf("former keys of epoch 2: %v", f)
 	}
 	if again.Members[2].Former != "" {
