@@ -175,6 +175,7 @@ func (g *generations) wild(t *testing.T, person int, seed uint64, unlucky bool) 
 		err := g.once(t, person, disk, near)
 		if errors.Is(err, node.ErrRemoved) && g.comesBack(person) {
 			copied = nil // it has another state
+			disk = disk.Recover(func(n int) int { return n - 1 })
 			if err = errors.Join(loseState(disk), g.loseRosters(disk)); err != nil {
 				return err
 			}

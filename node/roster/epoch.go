@@ -193,6 +193,8 @@ func (r *Roster) Follows(prev *Roster) error {
 			return config.Bad(key+".name", m.Name, prev.Members[was].Name+", as in the roster before")
 		case was < 0 && m.Former != "":
 			return config.Bad(key+".former", m.Former, "the key of a member of the roster before")
+		case was >= 0 && m.Former != "" && m.ID == prev.Members[was].Former:
+			return config.Bad(key+".id", m.ID, "a key that the member has not had in this run")
 		}
 	}
 	for _, name := range e.Gone {
@@ -200,15 +202,15 @@ func (r *Roster) Follows(prev *Roster) error {
 			return config.Bad("epoch.gone", name, "members of the roster before that this one lacks")
 		}
 	}
-	stay := 0
-	for _, was := range r.Was(prev) {
-		if was >= 0 {
-			stay++
+	signed := 0 // by a key of the roster before; for a lost one its member's new key says nothing
+	for i, was := range r.Was(prev) {
+		if was >= 0 && !r.Members[i].FormerLost {
+			signed++
 		}
 	}
-	if 2*stay <= len(prev.Members) { // else a few could end the others' run
-		return config.Bad("member", fmt.Sprintf("%d of %d members stay", stay, len(prev.Members)),
-			"more than half, who have signed")
+	if 2*signed <= len(prev.Members) { // else a few could end the others' run
+		return config.Bad("member", fmt.Sprintf("%d of %d members stay with keys that sign", signed,
+			len(prev.Members)), "more than half")
 	}
 	return nil
 }

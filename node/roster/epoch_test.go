@@ -182,6 +182,31 @@ func TestBadAmendmentsAreRefused(t *testing.T) {
 	}
 }
 
+// More than half of the members sign an amendment with keys of the roster before: whoever
+// signs with new keys of others, said to have lost theirs, changes nothing.
+func TestLostKeysAreNoMajority(t *testing.T) {
+	for _, tc := range []struct {
+		lost int
+		ok   bool
+	}{{1, true}, {2, false}, {3, false}, {4, false}} {
+		prev, _ := members(t, 4)
+		next, err := prev.Amend(40)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range tc.lost {
+			id, _ := newKey(t)
+			if err := next.Rekey(prev.Members[i].Name, id, "", true); err != nil {
+				t.Fatal(err)
+			}
+		}
+		weigh(t, next.Roster)
+		if err := next.Follows(prev); (err == nil) != tc.ok {
+			t.Errorf("%d of 4 keys lost: %v", tc.lost, err)
+		}
+	}
+}
+
 // What all members sign covers every part of an amendment but signatures.
 func TestAmendmentsDigest(t *testing.T) {
 	_, next, _, _ := amended(t)
