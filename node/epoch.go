@@ -294,10 +294,7 @@ func (h *change) anew(i agent.ID, m *mark.Mark) bool {
 func (h *change) comer(signed []byte) int {
 	c := &h.n.cfg
 	for i, was := range c.Since.Was {
-		if was >= 0 {
-			continue
-		}
-		if _, err := mark.Parse(signed, c.origin(), agent.ID(i), c.Keys[i]); err == nil {
+		if _, err := mark.Parse(signed, c.origin(), agent.ID(i), c.Keys[i]); err == nil && was < 0 {
 			return i
 		}
 	}

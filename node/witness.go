@@ -94,10 +94,12 @@ func (w *witness) examine(f *Frame) error {
 		return nil
 	}
 	h, err := n.verified(f.Mark, f.Sender)
-	if err == nil && f.Kind == Messages && n.broadcasts.Load() && h.Mark.Of(f.Payload) != h.Sum {
+	switch one := err == nil && f.Kind == Messages && n.broadcasts.Load(); {
+	case err != nil && f.Kind == Change: // of a later roster, with the key that its sender has there
+		return nil
+	case one && h.Mark.Of(f.Payload) != h.Sum:
 		err = fmt.Errorf("%w: messages that its mark is not of", ErrFrame)
-	}
-	if err == nil && f.Kind == Messages && n.broadcasts.Load() && h.Sent != f.Round {
+	case one && h.Sent != f.Round:
 		err = fmt.Errorf("%w: messages of round %d with the mark of round %d", ErrFrame, f.Round, h.Sent)
 	}
 	if err != nil {
@@ -204,11 +206,10 @@ func (w *witness) twice(i agent.ID, a *acquaintance) {
 
 // Marks returns the newest mark of every member that has shown one.
 func (w *witness) Marks() (all []mark.Held) {
-	n := w.n
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for i := range n.known {
-		if b := n.known[i].Last.Bytes; b != nil {
+	w.n.mu.Lock()
+	defer w.n.mu.Unlock()
+	for i := range w.n.known {
+		if b := w.n.known[i].Last.Bytes; b != nil {
 			all = append(all, mark.Held{Member: agent.ID(i), Signed: hex.EncodeToString(b)})
 		}
 	}
@@ -238,16 +239,18 @@ func (w *witness) hear(f *Frame) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", RefusedFrame, err)
 	}
+	own := false // a mark of this node's has come, whose process knew of those after it
 	for _, s := range t.Marks {
 		h, err := n.verified(s.Signed, s.Member)
-		if err != nil && s.Member != n.cfg.Self && n.cfg.Since != nil {
-			continue // it may be of a former key, which says nothing any more
+		if err != nil && n.cfg.Since != nil && (own || s.Member != n.cfg.Self) {
+			continue // it may be of a former key
 		} else if err != nil {
 			return fmt.Errorf("%w: %w", RefusedFrame, err)
 		}
 		n.mu.Lock()
 		var proof *mark.Proof
 		if s.Member == n.cfg.Self {
+			own = true
 			n.remind(&h)
 		} else if proof = n.compare(s.Member, &h); n.known[s.Member].Last.Bytes != nil {
 			n.known[s.Member].Keep(h)

@@ -235,7 +235,7 @@ func (f *nodeFlags) takePart(cmd *cobra.Command, m *owner.Membership) error {
 	d.Volatile = slices.Contains(f.iUnderstand, overrideVolatile)
 	d.Anew = slices.Contains(f.iUnderstand, overrideAnew)
 	d.Dial = func(key ed25519.PrivateKey, maxPayload int) (node.Transport, error) {
-		t, err := f.reach.dial(key, maxPayload, m.Roster, m.Node.Log)
+		t, err := f.reach.dial(key, maxPayload, m.Roster, m.OtherKeys(), m.Node.Log)
 		if err != nil {
 			return nil, err
 		}

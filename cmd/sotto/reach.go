@@ -68,9 +68,10 @@ func (f *reachFlags) ways() (r p2p.Reach, err error) {
 	return r, cli.OfFlag(err, map[string]string{"proxy": "--proxy", "relay": "--relay"})
 }
 
-// dial opens the network as a member.
+// dial opens the network as a member. others are the keys of members besides those of the
+// roster.
 func (f *reachFlags) dial(key ed25519.PrivateKey, maxPayload int, roster *roster.Roster,
-	log *slog.Logger) (node.Transport, error) {
+	others [][]ed25519.PublicKey, log *slog.Logger) (node.Transport, error) {
 	reach, err := f.ways()
 	if err != nil {
 		return nil, err
@@ -85,8 +86,8 @@ func (f *reachFlags) dial(key ed25519.PrivateKey, maxPayload int, roster *roster
 			return files, err
 		}
 	}
-	conns, err = p2p.New(p2p.Config{Key: key, Members: p2pMembers(roster), Listen: f.listen, Reach: reach,
-		MaxPayload: maxPayload, Log: log})
+	conns, err = p2p.New(p2p.Config{Key: key, Members: p2pMembers(roster, others), Listen: f.listen,
+		Reach: reach, MaxPayload: maxPayload, Log: log})
 	switch {
 	case files == nil:
 		return conns, err
@@ -96,10 +97,10 @@ func (f *reachFlags) dial(key ed25519.PrivateKey, maxPayload int, roster *roster
 	return wire.NewSeveral(conns, files), nil
 }
 
-func p2pMembers(roster *roster.Roster) (all []p2p.Member) {
+func p2pMembers(roster *roster.Roster, others [][]ed25519.PublicKey) (all []p2p.Member) {
 	for i, key := range roster.Keys() {
 		m := &roster.Members[i]
-		all = append(all, p2p.Member{Name: m.Name, Key: key, Address: m.Address})
+		all = append(all, p2p.Member{Name: m.Name, Key: key, Address: m.Address, Others: others[i]})
 	}
 	return all
 }

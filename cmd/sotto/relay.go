@@ -1,10 +1,12 @@
 package main
 
 import (
+	"crypto/ed25519"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
+	"sotto/agent"
 	"sotto/cmd/sotto/cli"
 	"sotto/config"
 	"sotto/experiment/owner"
@@ -55,7 +57,15 @@ func serveRelay(cmd *cobra.Command, f *owner.Files, listen string) error {
 	if err != nil {
 		return err
 	}
-	r, err := p2p.NewRelay(p2p.RelayConfig{Key: key, Members: p2pMembers(members), Listen: listen,
+	before := make([][]ed25519.PublicKey, members.Size) // those who have not come to this roster
+	for i := range before {
+		for _, f := range roster.Formers([]*roster.Roster{members}, agent.ID(i)) {
+			if !f.Lost {
+				before[i] = append(before[i], f.Key)
+			}
+		}
+	}
+	r, err := p2p.NewRelay(p2p.RelayConfig{Key: key, Members: p2pMembers(members, before), Listen: listen,
 		Log: logger})
 	if err != nil {
 		return cli.OfFlag(err, map[string]string{"key": "--key"})

@@ -150,7 +150,7 @@ func (m *Membership) since() *node.Since {
 	}
 	s := &node.Since{Round: r.Epoch.Round, Was: make([]int, r.Size)}
 	for _, f := range roster.Formers(m.history.rosters[:m.history.now+1], m.Self) {
-		s.Formers = append(s.Formers, mark.Former(f))
+		s.Formers = append(s.Formers, mark.Former{Key: f.Key, Until: f.Until})
 	}
 	hex.Decode(s.Previous[:], []byte(r.Epoch.Previous)) // checked when it was read
 	for i := range s.Was {

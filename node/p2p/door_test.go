@@ -161,7 +161,7 @@ func TestErrorsNameMembers(t *testing.T) {
 	if at, err := tr.relayed(context.Background(), 1); at != nil || err != nil {
 		t.Errorf("ways by relays without one: %v, %v", at, err)
 	}
-	if tr.swarm.Connectedness(tr.peers[1]) == network.Connected {
+	if tr.swarm.Connectedness(tr.peers[1][0]) == network.Connected {
 		t.Error("connected to another in bob's place")
 	}
 }

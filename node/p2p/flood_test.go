@@ -21,10 +21,10 @@ func raw(t testing.TB, tr *Transport) network.Stream {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	at, err := resolve(ctx, tr.cfg.address(0))
-	if err != nil || tr.dial(ctx, tr.peers[0], at) != nil {
+	if err != nil || tr.dial(ctx, tr.peers[0][0], at) != nil {
 		return nil
 	}
-	s, err := tr.swarm.NewStream(ctx, tr.peers[0])
+	s, err := tr.swarm.NewStream(ctx, tr.peers[0][0])
 	if err != nil {
 		return nil
 	}

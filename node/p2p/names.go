@@ -1,6 +1,7 @@
 package p2p
 
 import (
+	"crypto/ed25519"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -107,4 +108,30 @@ func newPeople(all []Member) *people {
 		p.names = append(p.names, m.Name)
 	}
 	return p
+}
+
+// number learns the keys of members, and returns them by number: each one's own first. A
+// key that a member has is nobody else's other one.
+func (p *people) number(all []Member) ([][]peer.ID, error) {
+	keys := make([][]peer.ID, len(all))
+	learn := func(i int, key ed25519.PublicKey, place string) error {
+		id, err := peerOf(key, place)
+		if _, known := p.numbers[id]; err == nil && !known {
+			p.numbers[id], keys[i] = agent.ID(i), append(keys[i], id)
+		}
+		return err
+	}
+	for i, m := range all {
+		if err := learn(i, m.Key, fmt.Sprintf("members[%d].key", i)); err != nil {
+			return nil, err
+		}
+	}
+	for i, m := range all {
+		for k, key := range m.Others {
+			if err := learn(i, key, fmt.Sprintf("members[%d].others[%d]", i, k)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return keys, nil
 }

@@ -49,6 +49,9 @@ type Member struct {
 	Name    string // for errors and the log; "": its number alone
 	Key     ed25519.PublicKey
 	Address string // host:port; a host below .invalid says that nobody can connect to it
+	// Others are keys that it has had before in the run, or gets later, as far as they
+	// are known: a node that has not come as far, or has gone further, has one of them.
+	Others []ed25519.PublicKey
 }
 
 // Config is what a transport needs.
@@ -89,8 +92,8 @@ type Transport struct {
 	*people
 	*host
 	ways
-	peers []peer.ID
-	with  []member // by agent
+	peers [][]peer.ID // by agent: of its key, and of its others
+	with  []member    // by agent
 
 	mu sync.Mutex
 	serving
@@ -163,13 +166,9 @@ func New(cfg Config) (*Transport, error) {
 
 // enroll learns the keys of members and relays.
 func (t *Transport) enroll() error {
-	for i, m := range t.cfg.Members {
-		id, err := peerOf(m.Key, fmt.Sprintf("members[%d].key", i))
-		if err != nil {
-			return err
-		}
-		t.peers = append(t.peers, id)
-		t.numbers[id] = agent.ID(i)
+	var err error
+	if t.peers, err = t.number(t.cfg.Members); err != nil {
+		return err
 	}
 	for i, r := range t.cfg.Relays {
 		id, err := peerOf(r.Key, fmt.Sprintf("relays[%d].key", i))

@@ -143,7 +143,7 @@ func TestSecurity(t *testing.T) {
 		if err := send(trs[tc.from], agent.ID(tc.to)); err != nil {
 			t.Fatal(err)
 		}
-		for _, c := range trs[tc.from].swarm.ConnsToPeer(trs[tc.from].peers[tc.to]) {
+		for _, c := range trs[tc.from].swarm.ConnsToPeer(trs[tc.from].peers[tc.to][0]) {
 			if s := c.ConnState(); string(s.Security) != tc.want || s.StreamMultiplexer != "/yamux/1.0.0" ||
 				s.Transport != "tcp" {
 				t.Errorf("%d to %d: %+v, want %s", tc.from, tc.to, s, tc.want)

@@ -3,7 +3,6 @@ package p2p
 import (
 	"crypto/ed25519"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"time"
@@ -16,7 +15,6 @@ import (
 	ma "github.com/multiformats/go-multiaddr"
 	manet "github.com/multiformats/go-multiaddr/net"
 
-	"sotto/agent"
 	"sotto/config"
 )
 
@@ -50,12 +48,8 @@ func NewRelay(cfg RelayConfig) (r *Relay, err error) {
 		cfg.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}
 	who := newPeople(cfg.Members)
-	for i, m := range cfg.Members {
-		id, err := peerOf(m.Key, fmt.Sprintf("members[%d].key", i))
-		if err != nil {
-			return nil, err
-		}
-		who.numbers[id] = agent.ID(i)
+	if _, err := who.number(cfg.Members); err != nil {
+		return nil, err
 	}
 	secret, err := crypto.UnmarshalEd25519PrivateKey(cfg.Key)
 	if err != nil {

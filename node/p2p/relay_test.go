@@ -160,7 +160,7 @@ func TestARelaySeesCiphertextAlone(t *testing.T) {
 	mu.Lock()
 	defer mu.Unlock()
 	if seen.Len() < len(frame) || !bytes.Contains(seen.Bytes(), []byte("/tls/1.0.0")) ||
-		!bytes.Contains(seen.Bytes(), []byte(b.peers[1])) {
+		!bytes.Contains(seen.Bytes(), []byte(b.peers[1][0])) {
 		t.Fatalf("the tap saw %d bytes of %d, or not the negotiation: it shows nothing", seen.Len(),
 			len(frame))
 	}

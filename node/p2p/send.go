@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/peerstore"
+	"github.com/libp2p/go-libp2p/core/sec"
 	ma "github.com/multiformats/go-multiaddr"
 	manet "github.com/multiformats/go-multiaddr/net"
 
@@ -90,7 +92,7 @@ func (t *Transport) open(ctx context.Context, to agent.ID) (network.Stream, erro
 	if s != nil {
 		s.Reset()
 	}
-	c := m.best(t.swarm.ConnsToPeer(t.peers[to]))
+	c := m.best(conns(t, to))
 	if c == nil {
 		return nil, network.ErrNoConn
 	}
@@ -117,7 +119,7 @@ func (t *Transport) connected(_ network.Network, c network.Conn) {
 	case m.came <- struct{}{}:
 	default:
 	}
-	for _, other := range m.surplus(t.swarm.ConnsToPeer(t.peers[i])) {
+	for _, other := range m.surplus(conns(t, i)) {
 		t.complain(i, "a connection was cut", "a member keeps 4")
 		go other.Close() // it tells those who are told of connections
 	}
@@ -125,8 +127,18 @@ func (t *Transport) connected(_ network.Network, c network.Conn) {
 
 // reachable tells whether there is a connection with a member.
 func (t *Transport) reachable(to agent.ID) bool {
-	s := t.swarm.Connectedness(t.peers[to])
-	return s == network.Connected || s == network.Limited
+	return slices.ContainsFunc(t.peers[to], func(id peer.ID) bool {
+		s := t.swarm.Connectedness(id)
+		return s == network.Connected || s == network.Limited
+	})
+}
+
+// conns are the connections with a member, by any of its keys.
+func conns(t *Transport, to agent.ID) (all []network.Conn) {
+	for _, id := range t.peers[to] {
+		all = append(all, t.swarm.ConnsToPeer(id)...)
+	}
+	return all
 }
 
 // await waits for a member of a lower number to connect, for a short time. What came
@@ -173,7 +185,7 @@ func (t *Transport) connect(ctx context.Context, to agent.ID) error {
 			continue
 		}
 		if err == nil {
-			if err = t.dial(ctx, t.peers[to], at); err == nil {
+			if err = dialAny(ctx, t, to, at); err == nil {
 				return nil
 			}
 		}
@@ -213,6 +225,24 @@ func (t *Transport) nearby(ctx context.Context, to agent.ID) ([]ma.Multiaddr, er
 		return nil, nil
 	}
 	return t.local.find(ctx, to), nil
+}
+
+// dialAny connects to a member, and once more where another key of its shows there. A
+// relay shows no key of who is not there: each is tried.
+func dialAny(ctx context.Context, t *Transport, to agent.ID, at []ma.Multiaddr) (err error) {
+	for _, id := range t.peers[to] {
+		if err = t.dial(ctx, id, at); err == nil {
+			return nil
+		}
+		var other sec.ErrPeerIDMismatch
+		if errors.As(err, &other) && slices.Contains(t.peers[to], other.Actual) {
+			return t.dial(ctx, other.Actual, at)
+		}
+		if !circuit(at[0]) {
+			return err
+		}
+	}
+	return err
 }
 
 // dial connects to a member at one of some addresses: the handshake shows whether it is

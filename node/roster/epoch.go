@@ -236,6 +236,7 @@ func (r *Roster) Was(prev *Roster) []int {
 type Former struct {
 	Key   ed25519.PublicKey
 	Until uint64 // the round at which it was replaced
+	Lost  bool   // it was lost or stolen
 }
 
 // Formers are the keys of a member of the last one of some rosters, each of which follows
@@ -246,7 +247,7 @@ func Formers(rosters []*Roster, member agent.ID) (keys []Former) {
 		r := rosters[k]
 		if former := r.Members[at].Former; former != "" {
 			key, _ := ParsePeerID(former) // checked by validate
-			keys = append(keys, Former{key, r.Epoch.Round})
+			keys = append(keys, Former{key, r.Epoch.Round, r.Members[at].FormerLost})
 		}
 		if k > 0 {
 			at = r.Was(rosters[k-1])[at]

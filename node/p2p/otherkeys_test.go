@@ -1,0 +1,88 @@
+package p2p
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"sotto/agent"
+	"sotto/node"
+	"sotto/node/nodetest"
+)
+
+// Member 1 has another key under the next roster, which member 0 follows already. Frames
+// go both ways, whoever connects, directly and by a relay that knows both keys. By a key
+// that nobody names for it nothing goes, nor does somebody else take its place.
+func TestMembersOfTwoRosters(t *testing.T) {
+	later, _, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	frame := node.AppendFrame(nil, &node.Frame{Kind: node.Messages, Payload: []byte("hello")})
+	reach := func(open func(i agent.ID) *Transport, first agent.ID) error {
+		a, b := open(0), open(1)
+		defer a.Close()
+		defer b.Close()
+		var errs []error
+		for i, tr := range []*Transport{a, b} {
+			tr.Serve(func(from agent.ID, _ []byte) error {
+				if from != agent.ID(1-i) {
+					t.Errorf("member %d hears member %d", i, from)
+				}
+				return nil
+			})
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		for _, i := range []agent.ID{first, 1 - first} {
+			tr := []*Transport{a, b}[i]
+			err := tr.Send(ctx, 1-i, frame)
+			for wait := 0; err != nil && wait < 10 && tr.cfg.Relays != nil; wait++ { // its place is not kept yet
+				time.Sleep(100 * time.Millisecond)
+				err = tr.Send(ctx, 1-i, frame)
+			}
+			errs = append(errs, err)
+		}
+		return errors.Join(errs...)
+	}
+	rosters := func(members []Member, named bool) (next []Member) {
+		next = slices.Clone(members)
+		next[1].Key = later
+		if named {
+			next[1].Others = []ed25519.PublicKey{members[1].Key}
+		}
+		return next
+	}
+	for _, named := range []bool{true, false} {
+		for _, first := range []agent.ID{0, 1} {
+			l := openLoopback(t, 2, nodetest.MaxPayload)
+			now, next := l.members, rosters(l.members, named)
+			err := reach(func(i agent.ID) *Transport {
+				l.members = [][]Member{next, now}[i]
+				return l.Open(t, i).(*Transport)
+			}, first)
+			if (err == nil) != named {
+				t.Errorf("named %v, member %d connects: %v", named, first, err)
+			}
+		}
+	}
+	h := openHidden(t, 2, nodetest.MaxPayload, nil)
+	now, next := h.members, rosters(h.members, true)
+	if err := reach(func(i agent.ID) *Transport {
+		h.members = [][]Member{next, now}[i]
+		return h.Open(t, i).(*Transport)
+	}, 0); err != nil {
+		t.Errorf("by a relay: %v", err)
+	}
+	// the key of another member is that one's
+	l := openLoopback(t, 2, nodetest.MaxPayload)
+	l.members[0].Others = []ed25519.PublicKey{l.members[1].Key, later}
+	tr := l.Open(t, 1).(*Transport)
+	defer tr.Close()
+	if len(tr.peers[0]) != 2 || len(tr.peers[1]) != 1 || tr.self != 1 {
+		t.Errorf("keys of members: %v", tr.peers)
+	}
+}
