@@ -174,7 +174,8 @@ func (g *generations) wild(t *testing.T, person int, seed uint64, unlucky bool) 
 	for {
 		err := g.once(t, person, disk, near)
 		if errors.Is(err, node.ErrRemoved) && g.comesBack(person) {
-			copied = nil // it has another state
+			copied = nil                 // it has another state
+			time.Sleep(10 * time.Minute) // the others have gone on, or see that it has left
 			disk = disk.Recover(func(n int) int { return n - 1 })
 			if err = errors.Join(loseState(disk), g.loseRosters(disk)); err != nil {
 				return err

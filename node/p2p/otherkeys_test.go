@@ -40,8 +40,8 @@ func TestMembersOfTwoRosters(t *testing.T) {
 		for _, i := range []agent.ID{first, 1 - first} {
 			tr := []*Transport{a, b}[i]
 			err := tr.Send(ctx, 1-i, frame)
-			for wait := 0; err != nil && wait < 10 && tr.cfg.Relays != nil; wait++ { // its place is not kept yet
-				time.Sleep(100 * time.Millisecond)
+			for wait := 0; err != nil && wait < 10 && tr.cfg.Relays != nil; wait++ {
+				time.Sleep(100 * time.Millisecond) // its place is not kept yet
 				err = tr.Send(ctx, 1-i, frame)
 			}
 			errs = append(errs, err)
