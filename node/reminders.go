@@ -51,8 +51,8 @@ func (s *standing) isLost() bool {
 	return s.lost()
 }
 
-// astray reports whether neighbors know this node to have been further, or may.
-func (s *standing) astray() bool {
+// Astray reports whether neighbors know this node to have been further, or may.
+func (s *standing) Astray() bool {
 	s.n.mu.Lock()
 	defer s.n.mu.Unlock()
 	return s.untold() || s.lost()

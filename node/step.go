@@ -49,7 +49,7 @@ func (n *Node) step(r *RoundReport, always bool) error {
 		answer := n.out.Query.Room(n.answer, len(n.answer))
 		n.in.Kind, n.in.Answer, n.in.Inbox = agent.Answer, answer, nil
 		err := privacy.ErrExhausted
-		if n.cfg.Shares && n.astray() {
+		if n.cfg.Shares && n.Astray() {
 			err = privacy.ErrAbstain
 		} else if always || !n.check.Exhausted {
 			began := time.Now()

@@ -279,6 +279,9 @@ func (f *nodeFlags) sayResult(w io.Writer, d *owner.Daemon, r *owner.Result, s *
 	}
 	row("epsilon", "%s at delta %g over all runs on these data, %s", rundir.FormatFine(r.Epsilon),
 		r.Delta, config.Count(r.Charges, "charge"))
+	for _, what := range r.Open {
+		row("not covered", "%s", what)
+	}
 	if r.Over > 0 {
 		row("pad", "%s took longer than %v: choose a longer --pad", config.Count(r.Over, "answer"), d.Pad)
 	}

@@ -39,6 +39,8 @@ type Charged struct {
 	Epsilon float64 `json:"epsilon"` // upper bound
 	Delta   float64 `json:"delta"`
 	Charges int     `json:"charges"`
+	// Open is what a ledger may lack beside what every statement leaves out, see there.
+	Open []string `json:"not_covered,omitempty"`
 }
 
 // finish leaves model, signed statement and the owner's own figures, and then what is
@@ -52,7 +54,7 @@ func (p *process) finish(ctx context.Context, n *node.Node) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := p.release(b); err != nil {
+	if err := p.release(b, unconfirmed(n)); err != nil {
 		return nil, err
 	}
 	if err := errors.Join(writeAnswers(p, n), writeShapes(p, n)); err != nil {
@@ -152,9 +154,21 @@ func writeShapes(p *process, n *node.Node) error {
 	return p.write(rundir.ShapesFile, b)
 }
 
+// unconfirmed is what the statement of a member that has left the run does not cover
+// where its neighbors know, or may know, of charges that its ledger lacks: a copy may
+// have been put back, and not all of them have said in this process where it was.
+func unconfirmed(n *node.Node) []string {
+	if n.Status().Finished || !n.Astray() {
+		return nil
+	}
+	return []string{"charges that a restored ledger lacks: the member has left the run, and not every " +
+		"neighbor had said what it knows of it"}
+}
+
 // release writes the model's file b and the signed statement that names its digest, each
-// once: what was signed before stands, unless the file that it names is gone.
-func (p *process) release(b []byte) error {
+// once: what was signed before stands, unless the file that it names is gone. open is
+// what this process leaves open, beside what every one does.
+func (p *process) release(b []byte, open []string) error {
 	path := filepath.Join(p.State, StatementFile)
 	had, err := rundir.ReadStatement(path)
 	file, fileErr := os.ReadFile(filepath.Join(p.State, ModelFile))
@@ -179,7 +193,10 @@ func (p *process) release(b []byte) error {
 		left = append(left, "the owner's own model, which is made of the released one and of the owner's "+
 			"records, and is sent to nobody")
 	}
-	left = append(left, p.Terms.Adjacency.NotCovered()...)
+	left = append(append(left, p.Terms.Adjacency.NotCovered()...), open...)
+	for _, what := range open {
+		p.Node.Log.Warn("the statement does not cover all", "not", what)
+	}
 	s, err := p.ledger.Statement(ledger.About{Noise: p.Terms.NoiseKind, Model: digest, NotCovered: left})
 	if err != nil {
 		return err
@@ -237,6 +254,7 @@ func (p *process) figures(n *node.Node, local tensor.Vec) (*Result, error) {
 	}
 	r.Charges = int(p.ledger.Total())
 	r.Epsilon, r.Delta, r.Over = c.Epsilon.Upper, c.Delta, p.padded.Over()
+	r.Open = unconfirmed(n)
 	r.Unanswered = experiment.Asks(p.e.File) && n.Status().Exhausted
 	return r, nil
 }
