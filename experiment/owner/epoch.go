@@ -301,14 +301,16 @@ func (k *keys) choose(r *roster.Roster) (agent.ID, error) {
 	return self, err
 }
 
-// rekey hands the owner's ledgers over to the member's new key, if the roster has one. It
+// rekey hands the owner's ledgers over to the member's key in the present roster, if it
+// had another one before, and to no later one: a roster that has it may never hold. It
 // may be called again, and completes what it began.
 func (m *Membership) rekey(dir string, o ledger.Options) error {
 	own := &m.Roster.Members[m.Self]
-	if own.Former == "" || m.keys.former == nil && !own.FormerLost {
+	early := !m.keys.held.Equal(m.keys.newest) // the newest key is of a roster to come
+	if own.Former == "" || !own.FormerLost && (m.keys.former == nil || early) {
 		return nil // what was handed over before needs no former key
 	}
-	r := ledger.Replacement{Old: m.keys.former, New: m.keys.newest, Lost: own.FormerLost}
+	r := ledger.Replacement{Old: m.keys.former, New: m.keys.held, Lost: own.FormerLost}
 	if r.Lost {
 		r.Old = nil
 	}
@@ -317,8 +319,9 @@ func (m *Membership) rekey(dir string, o ledger.Options) error {
 			m.Node.Log.Info("the ledger has the member's new key", "ledger", k.Dir, "record", k.Key.Seq)
 		}
 	})
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+	var had *config.Error
+	if errors.Is(err, fs.ErrNotExist) || early && errors.As(err, &had) && had.Key == "new key" {
+		return nil // none, or those that the next epoch had handed over to the newest key
 	}
 	return err
 }
