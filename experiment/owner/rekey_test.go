@@ -1,14 +1,17 @@
 package owner_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/ed25519"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"sotto/experiment/owner"
@@ -120,5 +123,45 @@ func TestALedgerGoesToTheKeyOfTheRosterThatHolds(t *testing.T) {
 		expect(1, 2, 0, 1)
 		expect(2, 2, 0, 1, 2)
 		expect(1, 2, 0, 1, 2) // it was killed before its state was of epoch 2
+	}
+}
+
+// Who had started the node with both keys was told to start it with both.
+func TestWhoHasTheNextKeyIsNotAskedForIt(t *testing.T) {
+	members := stateful(t)
+	f := members[2]
+	var ids [2]string
+	for i := range ids {
+		key, err := keyfile.New(fmt.Sprint(f.Key, i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids[i] = roster.PeerID(key.Public().(ed25519.PublicKey))
+	}
+	next := signedAmendment(t, f, 4, owner.Changes{Rekey: []string{"m2," + ids[0]}}, members...)
+	text, err := os.ReadFile(next)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		key, former string
+		told        bool
+	}{"the former": {f.Key, "", true}, "both": {f.Key + "0", f.Key, false},
+		"another": {f.Key + "1", f.Key, true}} {
+		var log bytes.Buffer
+		base := chosen()
+		base.Log = slog.New(slog.NewTextHandler(&log, nil))
+		from := f
+		from.State, from.Key, from.FormerKey = t.TempDir(), tc.key, tc.former
+		m, err := owner.Join(from, base)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := owner.KeepAmendment(m, &node.Amendment{Round: 4, Text: text}); err != nil {
+			t.Fatal(err)
+		}
+		if told := strings.Contains(log.String(), "another key in the next roster"); told != tc.told {
+			t.Errorf("with %s: told %t, want %t: %s", name, told, tc.told, &log)
+		}
 	}
 }
