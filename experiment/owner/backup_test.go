@@ -2,12 +2,16 @@ package owner_test
 
 import (
 	"crypto/ed25519"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"sotto/experiment/owner"
 	"sotto/node/checkpoint"
+	"sotto/node/roster"
 	"sotto/privacy/account"
 	"sotto/privacy/ledger"
 )
@@ -94,5 +98,71 @@ func TestBackupHasTheResults(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(r.State, "personal", "other")); err == nil {
 		t.Error("any file of personal/ is in the backup")
+	}
+}
+
+// A backup of a later epoch was taken for one of another run, where one of an earlier
+// epoch had been restored before.
+func TestBackupsOfTwoEpochs(t *testing.T) {
+	members, fsys := stateful(t), ledger.OS{AllowVolatile: true}
+	first := members[0].Roster
+	next := signedAmendment(t, members[0], 4, owner.Changes{Move: []string{"m1,host:9"}}, members...)
+	dir := t.TempDir()
+	policy := filepath.Join(dir, "policy.toml")
+	if err := os.WriteFile(policy, []byte(backupPolicy), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l, err := ledger.Create(filepath.Join(dir, "ledger", "of-csv"), ledger.Genesis{
+		Adjacency: account.ZeroOut, Unit: account.Record(), Budget: account.Budget{Epsilon: 1, Delta: 1e-5},
+		MinRecords: 10}, ledger.Options{Key: ed25519.NewKeyFromSeed(make([]byte, 32)), FS: fsys,
+		Accountant: "rdp"})
+	if err = errors.Join(err, l.Close()); err != nil {
+		t.Fatal(err)
+	}
+	// backup is one of a node at a round, under the last of some rosters
+	backup := func(state string, round uint64, rosters ...string) (to string) {
+		t.Helper()
+		s, err := checkpoint.Open(filepath.Join(dir, state), fsys)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var run [32]byte
+		for i, from := range rosters {
+			text, err := os.ReadFile(from)
+			r, e := roster.Parse(from, text)
+			if err = errors.Join(err, e, os.WriteFile(filepath.Join(dir, state,
+				fmt.Sprintf("roster-%d.toml", i)), text, 0o600)); err != nil {
+				t.Fatal(err)
+			}
+			run = r.Digest()
+		}
+		to = filepath.Join(dir, fmt.Sprint(state, round, ".tar"))
+		_, err = s.Load()
+		err = errors.Join(err, s.Save(&checkpoint.Checkpoint{Run: run, Round: round}), s.Close())
+		if err == nil {
+			_, err = (&owner.Backup{Policy: policy, State: filepath.Join(dir, state)}).Write(to)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return to
+	}
+	earlier, later := backup("state", 3, first), backup("state", 5, first, next)
+	other := backup("other", 5, stateful(t)[0].Roster)
+	there := filepath.Join(dir, "new")
+	r := owner.Restore{Policy: filepath.Join(there, "policy.toml"), State: filepath.Join(there, "state"),
+		FS: fsys}
+	for _, tc := range []struct {
+		from, told string
+		want       error
+	}{{earlier, "", nil}, {later, "", nil}, {earlier, "an earlier one", ledger.ErrRollback},
+		{other, "or another --state", checkpoint.ErrState}, {later, "", nil}} {
+		_, err := r.Read(tc.from)
+		if !errors.Is(err, tc.want) || err != nil && !strings.Contains(err.Error(), tc.told) {
+			t.Errorf("%s: %v, want %v", filepath.Base(tc.from), err, tc.want)
+		}
+	}
+	if s, err := checkpoint.Take(r.State); err != nil || s.Round != 5 {
+		t.Errorf("restored: %+v, %v", s, err)
 	}
 }

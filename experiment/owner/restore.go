@@ -182,14 +182,34 @@ func (r *Restore) checkState(temp string, m *Manifest) error {
 	case err != nil:
 		return err
 	case have.Run != s.Run:
-		return fmt.Errorf("%w: %s is of roster %x, the backup of %x", checkpoint.ErrState, r.State,
-			have.Run[:4],
-			s.Run[:4])
+		return r.checkEpoch(temp, have, s)
 	case have.Newer(s):
 		return fmt.Errorf("%w: %s is at round %d, the backup at %d", ledger.ErrRollback, r.State, have.Round,
 			s.Round)
 	}
 	return nil
+}
+
+// checkEpoch refuses a backup of another roster than that of the state there, unless its
+// own rosters lead from the one to the other: then it is newer.
+func (r *Restore) checkEpoch(temp string, have, s *checkpoint.Snapshot) error {
+	leads := func(state string, from, to [32]byte) (bool, error) {
+		l, err := readLineage(state)
+		at := func(run [32]byte) int {
+			return slices.IndexFunc(l.rosters, func(r *roster.Roster) bool { return r.Digest() == run })
+		}
+		return at(from) >= 0 && at(from) < at(to), err
+	}
+	newer, err := leads(filepath.Join(temp, "state"), have.Run, s.Run)
+	if err != nil || newer {
+		return err
+	}
+	if older, err := leads(r.State, s.Run, have.Run); err == nil && older {
+		return fmt.Errorf("%w: %s follows roster %x, the backup an earlier one, %x", ledger.ErrRollback,
+			r.State, have.Run[:4], s.Run[:4])
+	}
+	return fmt.Errorf("%w: %s follows roster %x, the backup %x; allowed: a backup of that roster or of one "+
+		"that it leads to, or another --state", checkpoint.ErrState, r.State, have.Run[:4], s.Run[:4])
 }
 
 // continues refuses a file of the backup that does not go on from the one that is there.
