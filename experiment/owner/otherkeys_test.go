@@ -10,8 +10,8 @@ import (
 	"sotto/node/roster"
 )
 
-// A member is known by the keys that rosters before and after the present one give it,
-// but by no key that it has lost, nor by one of a roster that its members have not signed.
+// A member is known by the keys that rosters before and after the present one give it, by
+// none that it has lost, and by none of a roster that its members have not signed.
 func TestOtherKeys(t *testing.T) {
 	key := func() ed25519.PublicKey {
 		public, _, err := ed25519.GenerateKey(nil)
