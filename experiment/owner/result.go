@@ -54,7 +54,8 @@ func (p *process) finish(ctx context.Context, n *node.Node) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := p.release(b, unconfirmed(n)); err != nil {
+	open, err := p.release(b, n.Astray())
+	if err != nil {
 		return nil, err
 	}
 	if err := errors.Join(writeAnswers(p, n), writeShapes(p, n)); err != nil {
@@ -62,6 +63,7 @@ func (p *process) finish(ctx context.Context, n *node.Node) (*Result, error) {
 	}
 	r, err := p.figures(n, nil)
 	if err == nil {
+		r.Open = open
 		keepOwn(p, r)
 		err = writeResult(p, r)
 	}
@@ -87,9 +89,11 @@ func ownResult(ctx context.Context, p *process, n *node.Node, r *Result) (*Resul
 		if err != nil {
 			return nil, err
 		}
+		open := r.Open
 		if r, err = p.figures(n, local); err != nil {
 			return nil, err
 		}
+		r.Open = open
 	}
 	own, err := personal(ctx, p, n.Params())
 	if err != nil {
@@ -154,39 +158,42 @@ func writeShapes(p *process, n *node.Node) error {
 	return p.write(rundir.ShapesFile, b)
 }
 
-// unconfirmed is what the statement of a member that has left the run does not cover
-// where its neighbors know, or may know, of charges that its ledger lacks: a copy may
-// have been put back, and not all of them have said in this process where it was.
-func unconfirmed(n *node.Node) []string {
-	if n.Status().Finished || !n.Astray() {
-		return nil
-	}
-	return []string{"charges that a restored ledger lacks: the member has left the run, and not every " +
-		"neighbor had said what it knows of it"}
-}
+// unconfirmed is what a statement does not cover where neighbors may know of charges that
+// the ledger lacks: a copy may have been put back, and a neighbor had not said in the
+// process that signed where the member was, as it had left, or was away.
+const unconfirmed = "charges that a restored ledger lacks: not every neighbor had said what it knows of " +
+	"this member"
 
 // release writes the model's file b and the signed statement that names its digest, each
-// once: what was signed before stands, unless the file that it names is gone. open is
-// what this process leaves open, beside what every one does.
-func (p *process) release(b []byte, open []string) error {
+// once: what was signed before stands, unless the file that it names is gone. astray says
+// that neighbors may know of more charges. It returns what the statement leaves open
+// beside what every one does.
+func (p *process) release(b []byte, astray bool) (open []string, err error) {
 	path := filepath.Join(p.State, StatementFile)
 	had, err := rundir.ReadStatement(path)
+	if err == nil && slices.Contains(had.Statement.NotCovered, unconfirmed) {
+		open = []string{unconfirmed}
+	}
 	file, fileErr := os.ReadFile(filepath.Join(p.State, ModelFile))
 	if err == nil && fileErr == nil && had.Model == fmt.Sprintf("%x", sha256.Sum256(file)) {
-		return nil
+		return open, nil
 	}
 	if e := p.write(ModelFile, b); e != nil {
-		return e
+		return nil, e
 	}
 	digest := fmt.Sprintf("%x", sha256.Sum256(b))
 	switch {
 	case err == nil && (had.Model == "" || had.Model == digest):
-		return nil // as it was signed; the first programs named no model
+		return open, nil // as it was signed; the first programs named no model
 	case err == nil:
 	case !errors.Is(err, fs.ErrNotExist):
 		if err = aside(path, p.Node.Log, err); err != nil {
-			return err
+			return nil, err
 		}
+	}
+	if open = nil; astray {
+		open = []string{unconfirmed}
+		p.Node.Log.Warn("the statement does not cover all", "not", unconfirmed)
 	}
 	left := append(slices.Clip(p.Terms.Uncharged), p.timing(), whichLedger)
 	if p.e.File.Model.Personal.Enabled {
@@ -194,17 +201,14 @@ func (p *process) release(b []byte, open []string) error {
 			"records, and is sent to nobody")
 	}
 	left = append(append(left, p.Terms.Adjacency.NotCovered()...), open...)
-	for _, what := range open {
-		p.Node.Log.Warn("the statement does not cover all", "not", what)
-	}
 	s, err := p.ledger.Statement(ledger.About{Noise: p.Terms.NoiseKind, Model: digest, NotCovered: left})
+	if err == nil {
+		b, err = json.MarshalIndent(s, "", "  ")
+	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if b, err = json.MarshalIndent(s, "", "  "); err != nil {
-		return err
-	}
-	return p.write(StatementFile, append(b, '\n'))
+	return open, p.write(StatementFile, append(b, '\n'))
 }
 
 // whichLedger is what every statement says that it does not cover: a figure bounds what
@@ -254,7 +258,6 @@ func (p *process) figures(n *node.Node, local tensor.Vec) (*Result, error) {
 	}
 	r.Charges = int(p.ledger.Total())
 	r.Epsilon, r.Delta, r.Over = c.Epsilon.Upper, c.Delta, p.padded.Over()
-	r.Open = unconfirmed(n)
 	r.Unanswered = experiment.Asks(p.e.File) && n.Status().Exhausted
 	return r, nil
 }
