@@ -1,6 +1,7 @@
 package exposure
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -16,10 +17,11 @@ type Settings struct {
 	Rounds    int
 	Method    string  // see [algo.Recursion]; of a run that averages its own is used
 	Dimension float64 // of method jacobi
-	// Noise is the multiplier; 0: 1, or what Epsilon, against everyone, asks for.
-	Noise, Epsilon, Delta float64
-	Adjacency             string
-	SecureSum             bool
+	// Noise is the multiplier; 0: 1, or what Epsilon, against everyone, asks for. Mu is
+	// the GDP parameter of one release; 0: that of normal noise with this multiplier.
+	Noise, Mu, Epsilon, Delta float64
+	Adjacency                 string
+	SecureSum                 bool
 	// Adversary is as in [network.ParseAdversary]; everyEach: each agent for itself.
 	Adversary string
 }
@@ -75,7 +77,7 @@ func NewCase(src *Source, s *Settings) (*Case, error) {
 	default:
 		c.Noise = 1
 	}
-	c.Mu = shift / c.Noise
+	c.Mu = cmp.Or(s.Mu, shift/c.Noise)
 	c.Local = local(c.Mu, s.Delta)
 	c.Gossip = network.Gossip{Agents: base.Agents(), SecureSum: s.SecureSum}
 	if c.Gossip.Rounds, err = src.mixing(s.Rounds); err != nil {

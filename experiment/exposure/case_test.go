@@ -112,7 +112,7 @@ func TestWeightsOfAnObjective(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := OfRun(schedule, g, 3, algo.Recursion{})
+		s, err := OfRun(schedule, g, 3, algo.Recursion{}, nil)
 		if err != nil || len(s.Notes) != notes || (s.Whole == g) != (notes == 0) {
 			t.Errorf("weights %q: %+v, %v", weights, s, err)
 		}
@@ -141,7 +141,7 @@ func TestAccelerationOfARun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	src, err := OfRun(topology.Static(graphs[0]), graphs[1], 3, r)
+	src, err := OfRun(topology.Static(graphs[0]), graphs[1], 3, r, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,9 @@ type Source struct {
 	// Recursion is how such a run averages; without acceleration: another, or no run.
 	Recursion algo.Recursion
 	Dropout   float64 // probability that a link is missing from a round, as stated
-	Notes     []string
+	// Release is what a run's agents release; nil: no run
+	Release *Release
+	Notes   []string
 }
 
 // notAveraging is said of runs that do more than average values once.
@@ -24,10 +26,11 @@ const notAveraging = "the run does not only average: the figures are of one aver
 
 // OfRun has the graphs of a run, which averages for so many rounds by r and does nothing
 // else; 0: it does.
-func OfRun(schedule topology.Schedule, whole *topology.Graph, rounds int, r algo.Recursion) (*Source,
-	error) {
+func OfRun(schedule topology.Schedule, whole *topology.Graph, rounds int, r algo.Recursion,
+	release *Release) (*Source, error) {
 	// in round 0 nothing has been sent
-	s := &Source{Schedule: schedule, Whole: whole, First: 1, Rounds: rounds, Recursion: r}
+	s := &Source{Schedule: schedule, Whole: whole, First: 1, Rounds: rounds, Recursion: r,
+		Release: release}
 	if rounds == 0 {
 		s.Notes = append(s.Notes, notAveraging)
 	}
@@ -36,7 +39,7 @@ func OfRun(schedule topology.Schedule, whole *topology.Graph, rounds int, r algo
 
 // OfWeights has the weights that a roster states, where its run is not known.
 func OfWeights(g *topology.Graph) (*Source, error) {
-	s := &Source{Schedule: topology.Static(g), Whole: g, Notes: []string{notAveraging,
+	s := &Source{Schedule: topology.Static(g), Whole: g, Release: &Release{}, Notes: []string{notAveraging,
 		"the run file is not beside the roster: weights are those that the roster states, of all links or " +
 			"the mean of the rounds where graphs change"}}
 	return s, s.admit()

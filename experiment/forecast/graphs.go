@@ -6,6 +6,7 @@ import (
 
 	"sotto/algo"
 	"sotto/experiment"
+	"sotto/experiment/exposure"
 	"sotto/experiment/rundir"
 	"sotto/topology"
 )
@@ -16,6 +17,7 @@ type Graphs struct {
 	Whole     *topology.Graph // with all links that may be missing from a round
 	Averaging int             // rounds of averaging of a run that does nothing else; 0: another
 	Recursion algo.Recursion  // how it averages
+	Release   *exposure.Release
 }
 
 // ReadGraphs reads them from a run directory. Graphs that stay the same are in its files;
@@ -41,6 +43,9 @@ func ReadGraphs(dir string) (*Graphs, error) {
 	}
 	r.Averaging = experiment.AveragingRounds(f)
 	if r.Recursion, err = experiment.Acceleration(f); err != nil {
+		return nil, err
+	}
+	if r.Release, err = released(dir, f); err != nil {
 		return nil, err
 	}
 	if f.Topology.Dropout == 0 && f.Topology.Wake == "" && !f.Topology.Directed() {

@@ -17,6 +17,7 @@ import (
 	"sotto/node/roster"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"sotto/config"
 	"sotto/experiment/exposure"
@@ -82,19 +83,7 @@ rounds, where other agents react to an agent's update.`),
 		},
 	}
 	fl := c.Flags()
-	fl.StringVar(&f.source.family, "topology", "", "graph family, see sotto topology show")
-	fl.StringVar(&f.source.run, "run", "",
-		"the graphs of this run directory, in place of --topology; a run that averages has its own number "+
-			"of rounds and method")
-	fl.StringVar(&f.source.roster, "roster", "", "the graphs of this roster, in place of --topology")
-	fl.IntVar(&f.source.graph.Agents, "agents", 10, "number of agents")
-	fl.StringVar(&f.source.graph.Weights, "weights", "",
-		"metropolis, uniform, lazy, max-degree, or column for push-sum")
-	fl.Uint64Var(&f.source.graph.Seed, "seed", 1, "seed of random graphs")
-	fl.Float64Var(&f.source.graph.Dropout, "dropout", 0, "probability that a link is missing from a round")
-	fl.BoolVar(&f.source.graph.Pairs, "pairs", false,
-		"in every round one random agent averages with one random neighbor, and the others wait")
-	fl.StringArrayVar(&f.source.graph.Set, "set", nil, "parameter of the graph, key=value (repeatable)")
+	f.source.register(fl)
 	fl.IntVar(&f.Rounds, "rounds", 10, "rounds of averaging, 0 to 100000")
 	fl.IntVar(&f.steps, "steps", 1,
 		"releases of each agent, with the rounds of averaging after each: what a partial view tells of "+
@@ -103,11 +92,13 @@ rounds, where other agents react to an agent's update.`),
 		"an agent (3), a coalition ({3,7}), all (every agent for itself), all-messages or eavesdropper")
 	fl.StringVar(&f.Method, "method", "plain", "plain, chebyshev, chebyshev-ns, jacobi or paper")
 	fl.Float64Var(&f.Dimension, "dimension", 2, "jacobi: spectral dimension of the graph, 1 for rings")
-	fl.Float64Var(&f.Noise, "noise-multiplier", 0, "noise standard deviation over the clip; default 1")
+	fl.Float64Var(&f.Noise, "noise-multiplier", 0,
+		"noise standard deviation over the clip; default 1, of a run its own")
 	fl.Float64Var(&f.Epsilon, "epsilon", 0,
 		"in place of --noise-multiplier: the local epsilon, against everyone, that sets the noise")
-	fl.Float64Var(&f.Delta, "delta", 1e-5, "delta, above 0 and below 1")
-	fl.StringVar(&f.Adjacency, "adjacency", "add-remove", "add-remove, replace-one or zero-out")
+	fl.Float64Var(&f.Delta, "delta", 1e-5, "delta, above 0 and below 1; of a run its own")
+	fl.StringVar(&f.Adjacency, "adjacency", "add-remove",
+		"add-remove, replace-one or zero-out; of a run its own")
 	fl.BoolVar(&f.SecureSum, "secure-sum", false,
 		"every agent gets only the weighted sum of a round's messages to it")
 	fl.BoolVar(&f.reference, "reference", false,
@@ -121,9 +112,31 @@ rounds, where other agents react to an agent's update.`),
 	return c
 }
 
+// register adds the flags of graphs.
+func (f *sourceFlags) register(fl *pflag.FlagSet) {
+	fl.StringVar(&f.family, "topology", "", "graph family, see sotto topology show")
+	fl.StringVar(&f.run, "run", "",
+		"the graphs of this run directory, in place of --topology; a run that averages has its own noise, "+
+			"rounds and method, and every run its own delta and adjacency")
+	fl.StringVar(&f.roster, "roster", "",
+		"the graphs of this roster, in place of --topology, and what --run takes, from the run file beside "+
+			"it")
+	fl.IntVar(&f.graph.Agents, "agents", 10, "number of agents")
+	fl.StringVar(&f.graph.Weights, "weights", "",
+		"metropolis, uniform, lazy, max-degree, or column for push-sum")
+	fl.Uint64Var(&f.graph.Seed, "seed", 1, "seed of random graphs")
+	fl.Float64Var(&f.graph.Dropout, "dropout", 0, "probability that a link is missing from a round")
+	fl.BoolVar(&f.graph.Pairs, "pairs", false,
+		"in every round one random agent averages with one random neighbor, and the others wait")
+	fl.StringArrayVar(&f.graph.Set, "set", nil, "parameter of the graph, key=value (repeatable)")
+}
+
 // takeOver sets what a run that averages has of its own, and refuses another method.
 func (f *networkFlags) takeOver(cmd *cobra.Command, src *exposure.Source) error {
 	given, own := cmd.Flags().Changed, &src.Recursion
+	if err := f.takeRelease(given, src); err != nil {
+		return err
+	}
 	if src.Rounds > 0 && !given("rounds") {
 		f.Rounds = src.Rounds
 	}
@@ -191,7 +204,7 @@ func (f *sourceFlags) open() (*exposure.Source, error) {
 		if err != nil {
 			return nil, err
 		}
-		return exposure.OfRun(r.Schedule, r.Whole, r.Averaging, r.Recursion)
+		return exposure.OfRun(r.Schedule, r.Whole, r.Averaging, r.Recursion, r.Release)
 	}
 	return f.ofRoster()
 }
@@ -231,7 +244,11 @@ func (f *sourceFlags) ofRoster() (*exposure.Source, error) {
 		if err != nil {
 			return nil, err
 		}
-		return exposure.OfRun(schedule, whole, rounds, by)
+		release, err := forecast.Agreed(file)
+		if err != nil {
+			return nil, err
+		}
+		return exposure.OfRun(schedule, whole, rounds, by, release)
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
