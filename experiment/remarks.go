@@ -33,7 +33,10 @@ func (e *Experiment) Remarks(s sim.Stats) []string {
 	return all
 }
 
-func simulatedRemark(*Experiment, sim.Stats) string {
+func simulatedRemark(e *Experiment, _ sim.Stats) string {
+	if !e.File.Private() {
+		return ""
+	}
 	return "noise is simulated: its streams are derived from the seed, so this run protects " +
 		"nobody; epsilon is what the same run with secret noise would cost"
 }

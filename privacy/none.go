@@ -45,7 +45,7 @@ func (Withheld) Provenance() Provenance { return Proved }
 
 // Assumptions names what the charge of nothing rests on.
 func (Withheld) Assumptions() []string {
-	return []string{"no message of this agent and no version of its model leaves it"}
+	return []string{account.NothingLeaves}
 }
 
 func (Withheld) sealed() {}

@@ -72,7 +72,7 @@ func guaranteeSection(s *rundir.Summary) Section {
 	}
 	p := s.Privacy[worst]
 	g := rundir.Guarantee{Unit: p.Unit, Adjacency: p.Adjacency, Epsilon: p.Epsilon, Delta: p.Delta,
-		Simulated: s.Noise == "simulated"}
+		Simulated: s.Noise == "simulated", Noiseless: p.Noiseless()}
 	return Section{Title: "What the guarantee means", Tables: []plot.Table{clauseTable(g.Explain())},
 		Text: []string{fmt.Sprintf("For agent %s, which has spent most.", s.Names.Agent(p.Agent))}}
 }

@@ -200,6 +200,9 @@ func (r *Accounting) Statement(l *ledger.Memory) (account.Statement, error) {
 	s.NotCovered = append(s.NotCovered, "timing of replies",
 		"releases that are not in this ledger, and the deletion of ledgers by their owner",
 		"the number of rounds, the graph and all other settings, which are public")
+	if !r.e.File.Private() {
+		s.NotCovered = append(s.NotCovered, account.WithoutNoise)
+	}
 	if t := r.e.File.Tuned.NotCovered(); t != "" {
 		s.NotCovered = append(s.NotCovered, t)
 	}

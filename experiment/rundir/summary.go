@@ -119,6 +119,13 @@ type PrivacyLine struct {
 	Overrides []string `json:"overrides,omitempty"`
 }
 
+// Noiseless reports that the agent's answers had no noise: epsilon is 0, as nothing left
+// it, or infinite.
+func (p *PrivacyLine) Noiseless() bool {
+	upper := float64(p.Epsilon.Upper)
+	return p.Noise == 0 && (upper == 0 || math.IsInf(upper, 1))
+}
+
 // Graph is the communication graph's summary.
 type Graph struct {
 	Name        string          `json:"name"`

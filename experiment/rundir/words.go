@@ -17,6 +17,7 @@ type Guarantee struct {
 	Epsilon   Bounds
 	Delta     float64
 	Simulated bool // the noise can be drawn again by everybody
+	Noiseless bool // there was none: nothing left an agent, or nothing is guaranteed
 }
 
 // GuaranteeOf is a statement's; false: it states none.
@@ -29,19 +30,24 @@ func GuaranteeOf(s *account.Statement) (Guarantee, bool) {
 		return Guarantee{}, false
 	}
 	bounds := NewBounds(i.Lower, i.Upper)
-	return Guarantee{s.Unit, s.Adjacency.String(), bounds, s.Delta, s.Epsilon == nil}, true
+	return Guarantee{s.Unit, s.Adjacency.String(), bounds, s.Delta, s.Epsilon == nil, s.Noiseless()}, true
 }
 
 // Explain says what the figures mean, for who has to sign them.
 func (g Guarantee) Explain() []Clause {
 	change, _ := g.adjacencyWords()
 	clauses := []Clause{{"Who is protected", g.unitWords()}, {"Compared are", change}}
-	if g.Simulated {
+	switch {
+	case g.Noiseless:
+		clauses[0].Text = "nobody whose records a model was trained on."
+		clauses = append(clauses, Clause{"Noise", "There was none. Whoever has a model may learn of every " +
+			"record that it was trained on: it must not be published."})
+	case g.Simulated:
 		clauses = append(clauses, Clause{"Noise", "It was simulated, and can be drawn again by everybody: " +
 			"nobody is protected. With secret noise the figures would be these."})
 	}
 	clauses = append(clauses, Clause{"Epsilon", g.epsilonWords()})
-	if !math.IsInf(float64(g.Epsilon.Upper), 1) {
+	if !g.Noiseless && !math.IsInf(float64(g.Epsilon.Upper), 1) {
 		clauses = append(clauses, Clause{"As odds", g.Odds() + "."})
 	}
 	return append(clauses,
@@ -68,6 +74,10 @@ func (g Guarantee) epsilonWords() string {
 	lower, upper := float64(g.Epsilon.Lower), float64(g.Epsilon.Upper)
 	if math.IsInf(upper, 1) {
 		return fmt.Sprintf("infinite at delta %g: nothing is guaranteed.", g.Delta)
+	}
+	if g.Noiseless {
+		return fmt.Sprintf("%s at delta %g, of messages alone, of which there are none: no figure covers "+
+			"the models.", FormatFine(upper), g.Delta)
 	}
 	s := fmt.Sprintf("at most %s at delta %g: this is the guarantee.", FormatFine(upper), g.Delta)
 	if lower < upper && lower > 0 {

@@ -34,6 +34,10 @@ func (m *Model) Card() ([]byte, error) {
 	if own {
 		fmt.Fprintf(&c, "\n**This model is %s.**\n", OwnNote)
 	}
+	if !own && !m.file.Private() {
+		c.WriteString("\n**This model was trained without noise and must not be published: it may tell " +
+			"about every record that it was trained on.**\n")
+	}
 	c.prediction()
 	c.columns()
 	if own {
@@ -232,7 +236,7 @@ func (m *card) privacy() error {
 	if err != nil {
 		return err
 	}
-	if simulated {
+	if simulated && m.file.Private() {
 		m.WriteString("**Simulated noise protects nobody: the noise of this training came from a seed. " +
 			"The model may tell about the records that it was trained on.**\n\n")
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"sotto/internal/decimal"
@@ -140,6 +141,19 @@ func NewStatement(acc Accountant, a Adjacency, u Unit, delta float64, noise stri
 	return s, nil
 }
 
+// NothingLeaves is assumed where answers have no noise and are charged nothing: messages
+// alone are covered.
+const NothingLeaves = "no message of this agent and no version of its model leaves it"
+
+// WithoutNoise is what no statement of a run without noise covers.
+const WithoutNoise = "the models, which were trained without noise"
+
+// Noiseless reports that answers had no noise: nothing left the agent, or nothing is
+// guaranteed.
+func (s *Statement) Noiseless() bool {
+	return slices.Contains(s.NotCovered, WithoutNoise) || slices.Contains(s.Assumptions, NothingLeaves)
+}
+
 // String returns a paragraph for a data protection officer.
 func (s Statement) String() string {
 	var b strings.Builder
@@ -160,6 +174,11 @@ func (s Statement) String() string {
 		fmt.Fprintf(&b,
 			"No privacy guarantee can be given for one %s (adjacency %v): epsilon is infinite at delta %g.",
 			s.Unit, s.Adjacency, s.Delta)
+	case s.Noiseless():
+		fmt.Fprintf(&b, "Nothing leaves this agent, so that nothing is charged: epsilon %s at delta %g is "+
+			"about messages, of which there are none. The model is not covered: it was trained without "+
+			"noise, may tell about every %s, and must not be published.", decimal.Digits(i.Upper, 4, true),
+			s.Delta, s.Unit)
 	case would:
 		fmt.Fprintf(&b,
 			"This was a simulation with reproducible noise and protects nobody. With secret noise, %s one "+
@@ -172,8 +191,12 @@ func (s Statement) String() string {
 			strings.ToUpper(what[:1])+what[1:], s.Unit, s.Adversary, decimal.Digits(i.Upper, 4, true),
 			decimal.Digits(i.Lower, 4, false), s.Delta)
 	}
-	fmt.Fprintf(&b, " The figure covers %d releases (sampler %s, %s noise) and was computed by %s (%s, %s).",
-		s.Releases, s.Sampler, s.Noise, s.Method, s.Provenance, s.Accountant)
+	how := fmt.Sprintf("sampler %s, %s noise", s.Sampler, s.Noise)
+	if s.Noiseless() {
+		how = "without noise"
+	}
+	fmt.Fprintf(&b, " The figure covers %d releases (%s) and was computed by %s (%s, %s).", s.Releases, how,
+		s.Method, s.Provenance, s.Accountant)
 	list := func(head string, items []string) {
 		if len(items) > 0 {
 			fmt.Fprintf(&b, " %s: %s.", head, strings.Join(items, "; "))
