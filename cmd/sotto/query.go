@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -156,12 +157,64 @@ func (f *queryFlags) print(w io.Writer, dir string) error {
 		return &config.Error{File: filepath.Join(dir, rundir.AnswersFile), Found: err.Error(),
 			Allowed: "the answers of a run"}
 	}
-	if f.output.JSON() {
-		_, err := w.Write(b)
+	s, err := readCost(dir)
+	switch {
+	case err != nil:
 		return err
-	}
-	if f.output == "csv" {
+	case f.output.JSON():
+		return writeAnswers(w, b, s)
+	case f.output == "csv":
 		return a.WriteCSV(w)
 	}
-	return a.WriteTable(w)
+	if err := a.WriteTable(w); err != nil || s == nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	return s.WriteCost(w)
+}
+
+// readCost reads the summary of the simulation at dir; nil: it is a node's, whose owners
+// have statements.
+func readCost(dir string) (*rundir.Summary, error) {
+	path := filepath.Join(dir, rundir.SummaryFile)
+	b, err := os.ReadFile(path)
+	if os.IsNotExist(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var s rundir.Summary
+	if err := json.Unmarshal(b, &s); err != nil || len(s.Privacy) == 0 {
+		return nil, &config.Error{File: path, Found: "no figures that can be read",
+			Allowed: "the summary of a run"}
+	}
+	s.Run = dir
+	return &s, nil
+}
+
+// askedAt is what is said before the answers of a simulation, in JSON.
+type askedAt struct {
+	Run       string        `json:"run"`
+	Simulated bool          `json:"simulated"` // nobody is protected
+	Epsilon   rundir.Bounds `json:"epsilon"`   // of the owner who has spent most
+	Delta     float64       `json:"delta"`
+	Adjacency string        `json:"adjacency"`
+	Unit      string        `json:"unit"`
+}
+
+// writeAnswers writes the file of answers, of a simulation with what they cost.
+func writeAnswers(w io.Writer, answers []byte, s *rundir.Summary) error {
+	if s != nil {
+		p := &s.Privacy[0]
+		head, err := rundir.Indent(askedAt{s.Run, s.Noise == "simulated", rundir.NewBounds(s.Worst()),
+			p.Delta, p.Adjacency, p.Unit})
+		if err != nil {
+			return err
+		}
+		head = bytes.TrimSuffix(head, []byte("\n}\n"))
+		answers = append(append(head, ','), bytes.TrimPrefix(answers, []byte("{"))...)
+	}
+	_, err := w.Write(answers)
+	return err
 }

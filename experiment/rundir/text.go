@@ -82,6 +82,19 @@ func (s *Summary) WriteTable(w io.Writer) error {
 	}
 	t.row("time", "%.2f s, "+words.each, s.Seconds, s.SecondsPerRound)
 	t.row("time split", "%s", s.Split.Text())
+	return s.end(w, t)
+}
+
+// WriteCost prints what the run cost, where it is and its notes, for whom other files say
+// what it has found.
+func (s *Summary) WriteCost(w io.Writer) error {
+	t := textTable{tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)}
+	s.writePrivacy(t)
+	return s.end(w, t)
+}
+
+// end writes where the run is, and its notes.
+func (s *Summary) end(w io.Writer, t textTable) error {
 	t.row("run directory", "%s", s.Run)
 	if err := t.Flush(); err != nil {
 		return err
