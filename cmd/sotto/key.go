@@ -40,7 +40,7 @@ func passphrase(file string) keyfile.Passphrase {
 				return b, err
 			}
 		}
-		b, err := prompt("passphrase of the key: ")
+		b, err := prompt("passphrase of the key: ", "no --passphrase-file, no credential "+credential)
 		if err == nil && len(b) == 0 {
 			err = fmt.Errorf("nothing was typed")
 		}
@@ -48,11 +48,11 @@ func passphrase(file string) keyfile.Passphrase {
 	})
 }
 
-// prompt asks on the terminal, without an echo.
-func prompt(text string) ([]byte, error) {
+// prompt asks on the terminal, without an echo, for what was found in none of other
+// places.
+func prompt(text, nowhere string) ([]byte, error) {
 	if !term.IsTerminal(int(os.Stdin.Fd())) {
-		return nil, errors.New(
-			"no --passphrase-file, no credential " + credential + ", and no terminal to ask on")
+		return nil, errors.New(nowhere + ", and no terminal to ask on")
 	}
 	fmt.Fprint(os.Stderr, text)
 	b, err := term.ReadPassword(int(os.Stdin.Fd()))
@@ -60,26 +60,27 @@ func prompt(text string) ([]byte, error) {
 	return b, err
 }
 
-// newPassphrase is the passphrase of a key that is to be written; nil: none.
-func newPassphrase(file string, ask bool) ([]byte, error) {
+// newPassphrase is the passphrase of a key that is to be written, from the file of a
+// flag; nil: none.
+func newPassphrase(flag, file string, ask bool) ([]byte, error) {
 	if file != "" {
 		return keyfile.ReadPassphrase(file)
 	}
 	if !ask {
 		return nil, nil
 	}
-	first, err := prompt("new passphrase: ")
+	first, err := prompt("new passphrase: ", "no "+flag)
 	if err != nil {
-		return nil, err
+		return nil, cli.Usage(err)
 	}
-	second, err := prompt("the same again: ")
+	second, err := prompt("the same again: ", "no "+flag)
 	if err != nil {
 		return nil, err
 	}
 	if len(first) == 0 || !bytes.Equal(first, second) {
 		return nil, cli.Usage(
-			errors.New("--passphrase: found two that differ, or nothing; allowed: the same " +
-				"twice"),
+			errors.New("new passphrase: found two that differ, or nothing; allowed: the same twice, " +
+				"or " + flag),
 		)
 	}
 	return first, nil
@@ -102,7 +103,7 @@ func newKeygen() *cobra.Command {
 			if _, err := os.Lstat(out); err == nil { // before anybody is asked for a passphrase
 				return cli.Usagef("--out: %s exists; a key is never replaced", out)
 			}
-			phrase, err := newPassphrase(file, ask)
+			phrase, err := newPassphrase("--passphrase-file", file, ask)
 			if err != nil {
 				return err
 			}
@@ -177,7 +178,7 @@ The key stays the same. Copies of the old file, in backups too, keep the old pas
 			if _, err := keyfile.ReadWith(args[0], old); err != nil {
 				return err // before anybody is asked for a new passphrase
 			}
-			phrase, err := newPassphrase(next, !open)
+			phrase, err := newPassphrase("--new-passphrase-file", next, !open)
 			if err != nil {
 				return err
 			}

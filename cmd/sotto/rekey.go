@@ -117,6 +117,6 @@ func readNewKey(path, passphraseFile string) (ed25519.PrivateKey, error) {
 		if passphraseFile != "" {
 			return keyfile.ReadPassphrase(passphraseFile)
 		}
-		return prompt("passphrase of the new key: ")
+		return prompt("passphrase of the new key: ", "no --new-passphrase-file")
 	})
 }
