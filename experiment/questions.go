@@ -49,16 +49,15 @@ func Asks(f *File) bool {
 }
 
 func (p *QuestionParams) validate(f *File) error {
+	if !Asks(f) {
+		if err := p.none(f.Algorithm.Name); err != nil {
+			return err
+		}
+	}
 	switch {
-	case !Asks(f) && len(p.Ask) > 0:
-		return config.Bad("ask", p.Ask[0], "nothing with algorithm "+f.Algorithm.Name+": query asks")
 	case p.Relative && p.Shares != nil:
 		return config.Bad("shares", fmt.Sprintf("%d numbers", len(p.Shares)),
 			"none with relative_errors = true, which chooses them")
-	case !Asks(f) && (p.Shares != nil || p.Relative || p.Level != 0 || p.Sampling ||
-		p.Model+p.ModelDigest+p.Records != ""):
-		return config.Bad("shares, relative_errors, level, sampling, model, records", "a value",
-			"nothing with algorithm "+f.Algorithm.Name)
 	case p.Model == "" && p.ModelDigest != "":
 		return config.Bad("model_digest", p.ModelDigest, "no value without model")
 	case !slices.Contains([]string{"", allRecords, testRecords}, p.Records):
@@ -68,6 +67,30 @@ func (p *QuestionParams) validate(f *File) error {
 	}
 	if Asks(f) && !(p.Level > .5 && p.Level < 1) {
 		return config.Bad("level", p.Level, "above 0.5 and below 1")
+	}
+	return nil
+}
+
+// none refuses what goes with questions.
+func (p *QuestionParams) none(algorithm string) error {
+	allowed := "nothing with algorithm " + algorithm
+	switch {
+	case len(p.Ask) > 0:
+		return config.Bad("ask", p.Ask[0], allowed+": query asks")
+	case p.Shares != nil:
+		return config.Bad("shares", fmt.Sprintf("%d numbers", len(p.Shares)), allowed)
+	case p.Relative:
+		return config.Bad("relative_errors", p.Relative, allowed)
+	case p.Level != 0:
+		return config.Bad("level", p.Level, allowed)
+	case p.Sampling:
+		return config.Bad("sampling", p.Sampling, allowed)
+	case p.Model != "":
+		return config.Bad("model", p.Model, allowed)
+	case p.ModelDigest != "":
+		return config.Bad("model_digest", p.ModelDigest, allowed)
+	case p.Records != "":
+		return config.Bad("records", p.Records, allowed)
 	}
 	return nil
 }
