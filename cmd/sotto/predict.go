@@ -145,7 +145,8 @@ What is printed are exact figures of records, and as private as these.`),
 
 func (f *modelFlags) evaluate(m *trained.Model, dir string) (*trained.Evaluation, error) {
 	if f.data == "" {
-		return m.EvaluateHeldOut(dir)
+		e, err := m.EvaluateHeldOut(dir)
+		return e, cli.OfFlag(err, map[string]string{"data": "--data"})
 	}
 	r, err := m.ReadLabelled(f.data, f.how)
 	if err != nil {

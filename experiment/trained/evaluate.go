@@ -76,6 +76,10 @@ func (m *Model) EvaluateHeldOut(dataDir string) (*Evaluation, error) {
 		_, err := m.outputs(tensor.Mat{})
 		return nil, err
 	}
+	if rundir.IsNode(m.dir) || rundir.IsNode(filepath.Dir(m.dir)) { // or an owner's own one
+		return nil, &config.Error{Key: "data", Found: "nothing",
+			Allowed: "a file of labelled records: the state of a node has none"}
+	}
 	f, err := experiment.Read(filepath.Join(m.dir, rundir.ConfigFile), nil)
 	if err != nil {
 		return nil, err
