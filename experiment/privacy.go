@@ -114,8 +114,12 @@ func (p *PrivacyParams) parse(f *File) error {
 // mechanism's own row.
 func validatePrivacy(f *File) error {
 	p, m := &f.Privacy, f.Mechanism()
-	if p.Noise != "" && (!m.Exact || p.Noise != fastNoise && p.Noise != exactNoise) {
-		return config.Bad("noise", p.Noise, "fast or exact, with mechanism gaussian")
+	switch {
+	case p.Noise != "" && !m.Exact:
+		return config.Bad("noise", p.Noise, "nothing with mechanism "+p.Mechanism+
+			", also where [sweep] or --set names it: the key is gaussian's")
+	case p.Noise != "" && p.Noise != fastNoise && p.Noise != exactNoise:
+		return config.Bad("noise", p.Noise, "fast or exact")
 	}
 	if err := p.PersonalPrivacy.validate(p, m.Noisy(), f.Pace.OwnPlans); err != nil {
 		return err
