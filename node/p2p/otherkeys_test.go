@@ -86,3 +86,47 @@ func TestMembersOfTwoRosters(t *testing.T) {
 		t.Errorf("keys of members: %v", tr.peers)
 	}
 }
+
+// Somebody has a key that a member had before, and stands in for it. When the member is
+// there, all that is sent to it goes to its own key.
+func TestAMembersOwnKeyComesFirst(t *testing.T) {
+	later, key, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := openLoopback(t, 2, nodetest.MaxPayload)
+	before := l.members
+	l.members = slices.Clone(before)
+	l.members[1] = Member{Key: later, Address: anyPort, Others: []ed25519.PublicKey{before[1].Key}}
+	heard := make(chan string, 4)
+	open := func(name string, i agent.ID) *Transport {
+		tr := l.Open(t, i).(*Transport)
+		t.Cleanup(func() { tr.Close() })
+		tr.Serve(func(agent.ID, []byte) error { heard <- name; return nil })
+		return tr
+	}
+	send := func(from *Transport, to agent.ID, want string) {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		err := from.Send(ctx, to, node.AppendFrame(nil, &node.Frame{Kind: node.Messages}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := <-heard; got != want {
+			t.Errorf("%s hears it, want %s", got, want)
+		}
+	}
+	other := open("the other", 0)
+	now := l.members
+	l.members = before
+	thief := open("the thief", 1)
+	l.members, l.keys[1] = now, key
+	send(thief, 0, "the other")
+	send(other, 1, "the thief")
+	member := open("the member", 1)
+	send(member, 0, "the other")
+	send(other, 1, "the member")
+	send(thief, 0, "the other")
+	send(other, 1, "the member")
+}

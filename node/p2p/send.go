@@ -83,16 +83,25 @@ func readAnswer(r io.Reader) ([]byte, error) {
 }
 
 // open returns the stream to a member that is idle, or opens one on the best connection.
+// One by another key of the member's is used where there is none by its own: whoever has
+// a former key does not get what is sent to a member that is there.
 func (t *Transport) open(ctx context.Context, to agent.ID) (network.Stream, error) {
-	m := &t.with[to]
+	m, key := &t.with[to], t.peers[to][0]
 	s := m.swap(nil)
-	if s != nil && !s.Conn().IsClosed() {
+	idle := s != nil && !s.Conn().IsClosed()
+	if idle && s.Conn().RemotePeer() == key {
+		return s, nil
+	}
+	c := m.best(t.swarm.ConnsToPeer(key))
+	if idle && c == nil {
 		return s, nil
 	}
 	if s != nil {
 		s.Reset()
 	}
-	c := m.best(conns(t, to))
+	if c == nil {
+		c = m.best(conns(t, to))
+	}
 	if c == nil {
 		return nil, network.ErrNoConn
 	}
