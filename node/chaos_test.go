@@ -32,12 +32,18 @@ func TestKillsAtAnyTime(t *testing.T) {
 			seeds = append(seeds, seed)
 		}
 	}
+	everyWay(t, seeds, killedAtAnyTime)
+}
+
+// everyWay runs a test of each seed, where all wait for each other and where they go on,
+// with and without trackers.
+func everyWay(t *testing.T, seeds []uint64, run func(t *testing.T, name, missing string, seed uint64)) {
 	for _, seed := range seeds {
 		for _, missing := range []string{node.Wait, node.Proceed} {
 			for _, name := range []string{"dsgd", "dsgt"} {
 				t.Run(fmt.Sprint(seed, " ", missing, " ", name), func(t *testing.T) {
 					t.Parallel()
-					synctest.Test(t, func(t *testing.T) { killedAtAnyTime(t, name, missing, seed) })
+					synctest.Test(t, func(t *testing.T) { run(t, name, missing, seed) })
 				})
 			}
 		}
@@ -63,18 +69,9 @@ func TestDrawnRosters(t *testing.T) {
 			seeds = append(seeds, seed)
 		}
 	}
-	for _, seed := range seeds {
-		for _, missing := range []string{node.Wait, node.Proceed} {
-			for _, name := range []string{"dsgd", "dsgt"} {
-				t.Run(fmt.Sprint(seed, " ", missing, " ", name), func(t *testing.T) {
-					t.Parallel()
-					synctest.Test(t, func(t *testing.T) {
-						drawnGenerations(t, name, seed).chaos(t, name, missing, seed)
-					})
-				})
-			}
-		}
-	}
+	everyWay(t, seeds, func(t *testing.T, name, missing string, seed uint64) {
+		drawnGenerations(t, name, seed).chaos(t, name, missing, seed)
+	})
 }
 
 func drawnGenerations(t *testing.T, name string, seed uint64) *generations {
