@@ -289,7 +289,7 @@ func (s *standing) stalled() error {
 		whom = []string{"nobody is late"}
 	}
 	unit, _, _ := n.pace.counts()
-	return fmt.Errorf("%w: %d %s after %v; waited for: %s. Start it again to go on, or agree on a roster "+
+	return fmt.Errorf("%w: %d %s after %v; waited for: %s. Start it with the newest roster, or agree on one "+
 		"without who is gone", ErrStalled, n.check.Round, unit, n.cfg.Patience, strings.Join(whom, ", "))
 }
 
