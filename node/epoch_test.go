@@ -301,11 +301,13 @@ func membersChange(t *testing.T, name string) {
 
 // A member gets another key, and soon the members change once more: neighbors hold marks
 // of its first key, of a process that had charged more than its restored ledger has. It
-// takes them, and everybody ends.
+// takes them, and everybody ends; also where it has lost its state, and knows nothing of
+// that key.
 func TestMarksUnderAnEarlierKey(t *testing.T) {
 	t.Parallel()
-	for _, copied := range []uint64{0, 6} { // nobody is restored; person 2 is
-		t.Run(fmt.Sprint(copied), func(t *testing.T) {
+	for name, tc := range map[string]struct{ copied, loses uint64 }{"whole": {}, "restored": {copied: 6},
+		"without its state": {loses: 26}} {
+		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				keys := map[int]int{2: 12}
 				g := newGenerations(t, "dsgd", 40,
@@ -314,8 +316,11 @@ func TestMarksUnderAnEarlierKey(t *testing.T) {
 					generation{people: []int{2, 4, 0, 3}, from: 24, keys: keys},
 				)
 				g.takes = time.Second
-				if g.copied = copied; copied > 0 {
+				if g.copied = tc.copied; tc.copied > 0 {
 					g.back = 26
+				}
+				if tc.loses > 0 {
+					g.returns = map[int]*comeback{2: {epoch: 2, loses: tc.loses}}
 				}
 				g.run(t, map[int]error{1: node.ErrRemoved})
 				r, err := ledger.Verify("/ledger", ledger.Options{FS: g.disks[2], Accountant: "rdp"})

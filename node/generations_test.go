@@ -172,7 +172,8 @@ func (g *generations) config(c *node.Config, disk *ledgertest.CrashFS, epoch, pe
 		}
 		later := now
 		for e := epoch - 1; e >= 0 && g.rosters[e].number(person) >= 0; e-- {
-			if former := g.rosters[e].key(person); !former.Equal(later.key(person)) {
+			lost := g.returns[person] != nil && g.returns[person].took // with its state the rosters
+			if former := g.rosters[e].key(person); !former.Equal(later.key(person)) && !lost {
 				c.Since.Formers = append(c.Since.Formers, mark.Former{
 					Key: former.Public().(ed25519.PublicKey), Until: later.from})
 			}

@@ -239,10 +239,10 @@ func (w *witness) hear(f *Frame) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", RefusedFrame, err)
 	}
-	own := false // a mark of this node's has come, whose process knew of those after it
+	own := false // a mark of this node's has come, whose process waited for the word of those after it
 	for _, s := range t.Marks {
 		h, err := n.verified(s.Signed, s.Member)
-		if err != nil && n.cfg.Since != nil && (own || s.Member != n.cfg.Self) {
+		if err != nil && n.cfg.Since != nil && (own && n.cfg.Missing == Wait || s.Member != n.cfg.Self) {
 			continue // it may be of a former key
 		} else if err != nil {
 			return fmt.Errorf("%w: %w", RefusedFrame, err)
