@@ -141,6 +141,7 @@ func (s *standing) rejoin() error {
 	for _, l := range n.order {
 		n.resign(l)
 		l.hail(n)
+		n.pace.resend(l, false) // it may lack what came before the present round
 	}
 	return nil
 }
@@ -240,8 +241,7 @@ func (s *standing) orient(ctx context.Context) error {
 	}
 	n.mu.Lock()
 	again, lost := n.greeting, n.lost()
-	n.greeting = false
-	if again && !lost {
+	if n.greeting = false; again && !lost {
 		for _, l := range n.order {
 			l.hail(n) // who was told to wait may send at once
 			n.pace.resend(l, false)
