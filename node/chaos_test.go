@@ -13,6 +13,7 @@ import (
 
 	"sotto/internal/long"
 	"sotto/node"
+	"sotto/node/nodetest"
 	"sotto/privacy/ledger"
 	"sotto/privacy/ledger/ledgertest"
 	"sotto/rng"
@@ -72,6 +73,35 @@ func TestDrawnRosters(t *testing.T) {
 	everyWay(t, seeds, func(t *testing.T, name, missing string, seed uint64) {
 		drawnGenerations(t, name, seed).chaos(t, name, missing, seed)
 	})
+}
+
+// The same where all wait for each other, over links that lose frames and take seconds,
+// so that members lack what others had sent when they were killed.
+func TestDrawnRostersOverSlowLinks(t *testing.T) {
+	t.Parallel()
+	seeds := []uint64{55}
+	if long.Tests {
+		for seed := range uint64(20) {
+			seeds = append(seeds, seed)
+		}
+	}
+	for _, seed := range seeds {
+		for _, name := range []string{"dsgd", "dsgt"} {
+			t.Run(fmt.Sprint(seed, " ", name), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					g := drawnGenerations(t, name, seed)
+					g.faults = func(tr node.Transport, person int) node.Transport {
+						f := nodetest.NewFaulty(tr, 100*seed+uint64(person))
+						f.Lose, f.Unsure, f.Repeat = .3, .1, .05
+						f.Delay = time.Duration(1+seed%8) * time.Second
+						return f
+					}
+					g.chaos(t, name, node.Wait, seed)
+				})
+			})
+		}
+	}
 }
 
 func drawnGenerations(t *testing.T, name string, seed uint64) *generations {

@@ -143,7 +143,7 @@ func (g *generations) once(t *testing.T, person int, disk *ledgertest.CrashFS, n
 func (g *generations) epoch(t *testing.T, epoch, person int, disk *ledgertest.CrashFS,
 	store *checkpoint.Store, l *ledger.File, near func(uint64)) error {
 	now := &g.rosters[epoch]
-	tr := view{g.net.Open(agent.ID(person)), now.people}
+	tr := g.open(person, now)
 	defer tr.Close()
 	w := g.worlds[epoch]
 	i := now.number(person)

@@ -29,6 +29,7 @@ type generations struct {
 	rosters []generation
 	rounds  uint64
 	missing string
+	faults  func(tr node.Transport, person int) node.Transport // of its links; nil: none
 	worlds  []*nodetest.World
 	net     *wire.Memory  // by person
 	kills   int           // of each person around each change
@@ -98,6 +99,14 @@ func newGenerations(t *testing.T, name string, rounds uint64, rosters ...generat
 type view struct {
 	node.Transport
 	people []int
+}
+
+func (g *generations) open(person int, now *generation) node.Transport {
+	tr := g.net.Open(agent.ID(person))
+	if g.faults != nil {
+		tr = g.faults(tr, person)
+	}
+	return view{tr, now.people}
 }
 
 func (v view) Send(ctx context.Context, to agent.ID, frame []byte) error {
