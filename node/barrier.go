@@ -8,6 +8,7 @@ import (
 
 	"sotto/agent"
 	"sotto/node/checkpoint"
+	"sotto/node/mailbox"
 	"sotto/node/mark"
 )
 
@@ -58,7 +59,7 @@ func (p *barrier) next(ctx context.Context) error {
 		jump = p.passed(deadlines)
 		return waiting == 0 || jump > 0
 	}, func(l *link) bool {
-		return l.mail != nil && !l.mail.now.full && !p.silent(l) || p.ties.behind(l)
+		return l.mail != nil && !l.mail.Now.Full && !p.silent(l) || p.ties.behind(l)
 	})
 	if err != nil {
 		return err
@@ -100,8 +101,8 @@ func (p *barrier) waiting(deadlines int) int {
 			missing++
 		}
 		switch {
-		case l.mail == nil || p.silent(l) || l.forgone && !l.mail.now.full:
-		case l.mail.now.full:
+		case l.mail == nil || p.silent(l) || l.forgone && !l.mail.Now.Full:
+		case l.mail.Now.Full:
 			there++
 		default:
 			missing++
@@ -152,12 +153,12 @@ func (p *barrier) passed(deadlines int) (jump uint64) {
 		count++
 		// A frame of the next round may come while that of this one is still on its way;
 		// later ones cannot.
-		later := &l.mail.later
-		if l.mail.now.full || !later.full || later.round <= n.check.Round+1 {
+		later := &l.mail.Later
+		if l.mail.Now.Full || !later.Full || later.Round <= n.check.Round+1 {
 			return 0
 		}
-		if jump == 0 || later.round < jump {
-			jump = later.round
+		if jump == 0 || later.Round < jump {
+			jump = later.Round
 		}
 	}
 	if jump > 0 && count == 1 && !p.believes(witness, jump) {
@@ -168,7 +169,7 @@ func (p *barrier) passed(deadlines int) (jump uint64) {
 
 // lacks reports whether a neighbor has sent what is of the next round alone.
 func (p *barrier) lacks(l *link) bool {
-	return l.mail != nil && l.mail.later.full && !l.mail.now.full && !p.silent(l)
+	return l.mail != nil && l.mail.Lacks() && !p.silent(l)
 }
 
 // believes reports whether others bear out that everybody has reached a round which one
@@ -212,8 +213,8 @@ func (p *barrier) view(r *RoundReport) *agent.View {
 	for _, nb := range g.In(i) {
 		l := n.links[nb.ID]
 		before := len(p.inbox)
-		if l.mail.now.full {
-			p.inbox = append(p.inbox, l.mail.now.msgs...)
+		if l.mail.Now.Full {
+			p.inbox = append(p.inbox, l.mail.Now.Messages...)
 		}
 		if len(p.inbox) > before {
 			p.present = append(p.present, nb)
@@ -221,7 +222,7 @@ func (p *barrier) view(r *RoundReport) *agent.View {
 		}
 		lost += nb.Weight
 		v.Missing++
-		if l.mail.now.full { // it came and holds nothing
+		if l.mail.Now.Full { // it came and holds nothing
 			continue
 		}
 		r.Missing = append(r.Missing, nb.ID)
@@ -292,7 +293,7 @@ func (p *barrier) keep(round uint64, out sent) error {
 	before, out := p.ties.keep(&c, kept, out)
 	return p.store(&c, before, out, func(l *link) {
 		if l.mail != nil {
-			l.mail.advance(round)
+			l.mail.Advance(round)
 		}
 		if leaves {
 			p.last().messages = nil
@@ -321,7 +322,7 @@ func (p *barrier) take(l *link, f *Frame) error {
 	case f.Kind != Messages:
 		return otherPace(f)
 	case f.Round >= p.n.cfg.Rounds:
-		return verdictError(ahead, f)
+		return verdictError(mailbox.Ahead, f)
 	case !p.hearsFrom(l.id, f.Round):
 		return fmt.Errorf("%w: round %d has no link from it", RefusedSender, f.Round)
 	}
@@ -330,6 +331,6 @@ func (p *barrier) take(l *link, f *Frame) error {
 
 func (p *barrier) expected(_ *link, round uint64) uint64 { return round }
 
-func (p *barrier) judge(m *mailbox, round, present uint64) verdict {
+func (p *barrier) judge(m *mailbox.Box, round, present uint64) mailbox.Verdict {
 	return p.ties.judge(m, round, present)
 }

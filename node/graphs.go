@@ -6,6 +6,7 @@ import (
 	"sotto/agent"
 	"sotto/config"
 	"sotto/node/checkpoint"
+	"sotto/node/mailbox"
 	"sotto/topology"
 )
 
@@ -54,7 +55,7 @@ type ties interface {
 	// the round without which what it was sent must be kept. Node.mu is held.
 	behind(l *link) bool
 	// judge says what becomes of a frame of a round, while another is present.
-	judge(m *mailbox, round, present uint64) verdict
+	judge(m *mailbox.Box, round, present uint64) mailbox.Verdict
 	// heard reports whether anybody takes in what this node sends for a round.
 	heard(round uint64) bool
 	// keep says what is kept when out is sent for a round: before, and last, which is out
@@ -93,8 +94,8 @@ func (t twoWay) heard(uint64) bool    { return true }
 func (t twoWay) stored(*link, uint64) {}
 func (t twoWay) hello(*link)          {}
 
-func (t twoWay) judge(m *mailbox, round, present uint64) verdict {
-	return m.judge(round, present, t.p.n.cfg.Missing == Wait)
+func (t twoWay) judge(m *mailbox.Box, round, present uint64) mailbox.Verdict {
+	return m.Judge(round, present, t.p.n.cfg.Missing == Wait)
 }
 
 func (t twoWay) keep(c *checkpoint.Checkpoint, kept [checkpoint.Kept]sent, out sent) (before, last sent) {

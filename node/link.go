@@ -10,16 +10,17 @@ import (
 
 	"sotto/agent"
 	"sotto/node/checkpoint"
+	"sotto/node/mailbox"
 	"sotto/node/mark"
 )
 
-// link is what a node keeps for one neighbor. Node.mu guards it, but for mail.spare,
+// link is what a node keeps for one neighbor. Node.mu guards it, but for mail.Spare,
 // which belongs to the transport's goroutine for this neighbor.
 type link struct {
 	id    agent.ID
-	mail  *mailbox // nil for a neighbor that this node does not hear
-	out   bool     // the neighbor hears this node
-	other bool     // it waits for members in another way
+	mail  *mailbox.Box // nil for a neighbor that this node does not hear
+	out   bool         // the neighbor hears this node
+	other bool         // it waits for members in another way
 	line
 	presence
 	farewell

@@ -7,6 +7,7 @@ import (
 
 	"sotto/agent"
 	"sotto/node/checkpoint"
+	"sotto/node/mailbox"
 	"sotto/node/mark"
 	"sotto/topology"
 )
@@ -25,7 +26,7 @@ type window interface {
 	// expected is the round of the frame that a step takes in from a neighbor.
 	expected(l *link, step uint64) uint64
 	// judge says what becomes of a frame of a round, while another is present.
-	judge(m *mailbox, round, present uint64) verdict
+	judge(m *mailbox.Box, round, present uint64) mailbox.Verdict
 }
 
 // begin steps the algorithm for the first time.
@@ -230,15 +231,15 @@ func (m *mailing) queue(l *link, from uint64, hears func(l *link, round uint64) 
 // read takes in a frame of messages, if it is within the window.
 func (m *mailing) read(l *link, f *Frame, w window) error {
 	n := m.n
-	if v := m.sort(l, f, w, false); v != take {
+	if v := m.sort(l, f, w, false); v != mailbox.Take {
 		return verdictError(v, f)
 	}
 	// the first message, and fits takes no second one
 	if len(f.Payload) > 0 && agent.IsBF16(f.Payload) != n.cfg.BF16 {
 		return fmt.Errorf("%w: %w: values of another format than the run's", RefusedFrame, ErrFrame)
 	}
-	msgs, err := DecodeMessages(l.mail.spare, f, n.cfg.Self, n.limits.values)
-	l.mail.spare = msgs
+	msgs, err := DecodeMessages(l.mail.Spare, f, n.cfg.Self, n.limits.values)
+	l.mail.Spare = msgs
 	if err == nil {
 		err = m.fits(msgs)
 	}
@@ -268,7 +269,7 @@ func (m *mailing) fits(msgs []agent.Message) error {
 }
 
 // sort finds what becomes of f and, if put, takes the messages that were read.
-func (m *mailing) sort(l *link, f *Frame, w window, put bool) verdict {
+func (m *mailing) sort(l *link, f *Frame, w window, put bool) mailbox.Verdict {
 	n := m.n
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -276,21 +277,21 @@ func (m *mailing) sort(l *link, f *Frame, w window, put bool) verdict {
 	present := w.expected(l, n.check.Round)
 	v := w.judge(l.mail, f.Round, present)
 	switch v {
-	case stale:
+	case mailbox.Stale:
 		n.check.Counts.Stale++
-	case replayed:
+	case mailbox.Replayed:
 		n.check.Counts.Replayed++
-	case take:
+	case mailbox.Take:
 		if put {
-			l.mail.put(f.Round, present)
+			l.mail.Put(f.Round, present)
 			n.signal()
 		}
 	}
 	return v
 }
 
-func verdictError(v verdict, f *Frame) error {
-	if v == ahead {
+func verdictError(v mailbox.Verdict, f *Frame) error {
+	if v == mailbox.Ahead {
 		return fmt.Errorf("%w: round %d", RefusedAhead, f.Round)
 	}
 	return nil

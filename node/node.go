@@ -12,6 +12,7 @@ import (
 	"sotto/agent"
 	"sotto/node/checkpoint"
 	"sotto/node/courier"
+	"sotto/node/mailbox"
 	"sotto/node/mark"
 	"sotto/node/meter"
 	"sotto/privacy/ledger"
@@ -142,7 +143,7 @@ func (n *Node) connect() {
 		}
 		l := &link{id: i, out: heard, line: line{poke: make(chan struct{}, 1)}}
 		if hears {
-			l.mail, in = new(mailbox), in[1:]
+			l.mail, in = new(mailbox.Box), in[1:]
 		}
 		if heard {
 			out = out[1:]

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"sotto/config"
+	"sotto/node/mailbox"
 	"sotto/topology"
 )
 
@@ -58,7 +59,7 @@ func (p *replay) counts() (unit string, total uint64, known bool) {
 // neighbors wait for it by number.
 func (p *replay) next(ctx context.Context) error {
 	n := p.n
-	lacks := func(l *link) bool { return l.mail != nil && !l.mail.now.full }
+	lacks := func(l *link) bool { return l.mail != nil && !l.mail.Now.Full }
 	err := p.collect(ctx, func(int) bool { return !slices.ContainsFunc(n.order, lacks) }, lacks)
 	if err != nil {
 		return err
@@ -70,7 +71,7 @@ func (p *replay) next(ctx context.Context) error {
 	p.inbox = p.inbox[:0]
 	n.mu.Lock()
 	for _, nb := range n.cfg.Graph.In(n.cfg.Self) {
-		p.inbox = append(p.inbox, n.links[nb.ID].mail.now.msgs...)
+		p.inbox = append(p.inbox, n.links[nb.ID].mail.Now.Messages...)
 	}
 	n.mu.Unlock()
 	return p.wake(&RoundReport{Round: k}, p.resent, p.keep)
@@ -89,7 +90,7 @@ func (p *replay) keep(round uint64, out sent) error {
 	}
 	return p.store(&c, before, out, func(l *link) {
 		if l.mail != nil {
-			l.mail.advance(p.expected(l, round))
+			l.mail.Advance(p.expected(l, round))
 		}
 		p.queue(l, round, p.hears)
 		l.finish(n)
@@ -121,6 +122,6 @@ func (p *replay) expected(l *link, wake uint64) uint64 {
 }
 
 // The list is a barrier.
-func (p *replay) judge(m *mailbox, round, present uint64) verdict {
-	return m.judge(round, present, true)
+func (p *replay) judge(m *mailbox.Box, round, present uint64) mailbox.Verdict {
+	return m.Judge(round, present, true)
 }

@@ -6,6 +6,7 @@ import (
 
 	"sotto/agent"
 	"sotto/node/checkpoint"
+	"sotto/node/mailbox"
 	"sotto/topology"
 )
 
@@ -35,7 +36,9 @@ func (t sparse) behind(l *link) bool {
 	return k.messages != nil && l.round <= k.round && t.p.hears(l, k.round)
 }
 
-func (t sparse) judge(m *mailbox, round, present uint64) verdict { return m.nearest(round, present) }
+func (t sparse) judge(m *mailbox.Box, round, present uint64) mailbox.Verdict {
+	return m.Nearest(round, present)
+}
 
 // Somebody hears the first messages, as far as the node is concerned: how long messages
 // are is known from them.
@@ -102,19 +105,4 @@ func (t sparse) pass(ctx context.Context, round uint64, reports []RoundReport) (
 		round++
 	}
 	return round, reports, nil
-}
-
-// nearest says what becomes of a frame where members are far apart: of later rounds the
-// first one counts, because frames of a link come in order, and others are to be sent
-// again.
-func (m *mailbox) nearest(round, present uint64) verdict {
-	switch {
-	case round < present:
-		return stale
-	case round == present && m.now.full, m.later.full && m.later.round == round:
-		return replayed
-	case round > present && m.later.full && round > m.later.round:
-		return ahead
-	}
-	return take
 }

@@ -156,7 +156,7 @@ type Seconds float64
 // awaited reports whether the round waits for a neighbor's frame. Node.mu is held.
 func awaited(n *Node, l *link) bool {
 	p, rounds := n.pace.(*barrier)
-	return rounds && n.started && !n.check.Finished && l.mail != nil && !l.mail.now.full && !l.forgone &&
+	return rounds && n.started && !n.check.Finished && l.mail != nil && !l.mail.Now.Full && !l.forgone &&
 		!p.silent(l)
 }
 

@@ -10,6 +10,7 @@ import (
 	"sotto/config"
 	"sotto/node/checkpoint"
 	"sotto/node/clock"
+	"sotto/node/mailbox"
 )
 
 // ticker drives a node by its own clock: it steps when the clock rings, with the newest
@@ -81,10 +82,10 @@ func (p *ticker) hear(r *RoundReport) {
 		if l.state != Gone && time.Since(l.last) > silent {
 			l.turn(n, Late)
 		}
-		l.mail.newest()
-		if s := &l.mail.now; s.full && len(s.msgs) > 0 {
-			p.inbox = append(p.inbox, s.msgs...)
-			r.Heard = append(r.Heard, Heard{From: l.id, Round: s.round})
+		l.mail.Newest()
+		if s := &l.mail.Now; s.Full && len(s.Messages) > 0 {
+			p.inbox = append(p.inbox, s.Messages...)
+			r.Heard = append(r.Heard, Heard{From: l.id, Round: s.Round})
 		}
 	}
 }
@@ -117,7 +118,7 @@ func (p *ticker) resume(c *checkpoint.Checkpoint) error {
 		if l == nil || l.mail == nil {
 			return false
 		}
-		l.mail.now = slot{full: true, round: m.Round, msgs: []agent.Message{m}}
+		l.mail.Now = mailbox.Slot{Full: true, Round: m.Round, Messages: []agent.Message{m}}
 		return true
 	})
 }
@@ -146,10 +147,10 @@ func (p *ticker) take(l *link, f *Frame) error {
 }
 
 // The message that was taken in last stays the present one until the next wake.
-func (p *ticker) expected(l *link, _ uint64) uint64 { return l.mail.now.round }
+func (p *ticker) expected(l *link, _ uint64) uint64 { return l.mail.Now.Round }
 
-func (p *ticker) judge(m *mailbox, round, present uint64) verdict {
-	return m.judge(round, present, false)
+func (p *ticker) judge(m *mailbox.Box, round, present uint64) mailbox.Verdict {
+	return m.Judge(round, present, false)
 }
 
 // maxInterval bounds the mean time between two wakes.

@@ -23,7 +23,7 @@ var layers = [][]string{
 	{"agent", "privacy/account", "node/keyfile", "model", "model/score", "data/scattering", "data/als",
 		"data/libsvm", "data/idx", "data/schema",
 		"experiment/runfile", "live/event"},
-	{"node/pieces", "node/clock", "node/courier", "node/meter", "live"},
+	{"node/pieces", "node/clock", "node/courier", "node/mailbox", "node/meter", "live"},
 	{"topology", "data", "privacy/ledger", "privacy", "privacy/account/network"},
 	{"node/mark", "node/roster", "data/catalog", "data/summary", "data/memory", "query"},
 	{"data/fetch"},
@@ -73,7 +73,7 @@ type rule struct {
 // sealed are the packages that only see public vectors.
 var sealed = []string{"algo", "sim", "node", "node/p2p", "node/folder", "node/wire", "node/mark",
 	"node/pad", "node/pieces", "node/roster", "node/checkpoint", "node/endpoint", "node/keyfile",
-	"node/clock", "node/courier", "node/meter", "agent"}
+	"node/clock", "node/courier", "node/mailbox", "node/meter", "agent"}
 
 var rules = []rule{
 	{in: sealed, path: "sotto/data",
