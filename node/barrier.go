@@ -1,9 +1,9 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"sotto/agent"
@@ -54,14 +54,15 @@ func (p *barrier) counts() (unit string, total uint64, known bool) {
 // next completes one round, and those after it that need no neighbor and no answer.
 func (p *barrier) next(ctx context.Context) error {
 	n, jump := p.n, uint64(0)
+	var behind error
 	err := p.collect(ctx, func(deadlines int) bool {
 		waiting := p.waiting(deadlines)
-		jump = p.passed(deadlines)
-		return waiting == 0 || jump > 0
+		jump, behind = p.passed(deadlines), p.outpaced(deadlines)
+		return waiting == 0 || jump > 0 || behind != nil
 	}, func(l *link) bool {
 		return l.mail != nil && !l.mail.Now.Full && !p.silent(l) || p.ties.behind(l)
 	})
-	if err != nil {
+	if err = cmp.Or(err, behind); err != nil {
 		return err
 	}
 	k := n.check.Round
@@ -132,16 +133,25 @@ func (p *barrier) hears(l *link, round uint64) bool {
 }
 
 // passed finds the round to skip to: 0 unless every neighbor has left the present one
-// behind. Where all wait for each other one is enough, after a deadline: it has lost what
-// it sent for the present round, while it stored the round after the next, for which it
-// had this node's messages. Node.mu is held.
+// behind. Where all wait for each other it is enough, after a deadline, that one has and
+// nobody is in a round before: it has lost what it sent for the present one, while it
+// stored the round after the next, for which it had this node's messages. Node.mu is
+// held.
 func (p *barrier) passed(deadlines int) (jump uint64) {
 	n := p.n
 	if n.cfg.Missing == Wait {
-		if deadlines > 0 && n.generation > 0 && !n.cfg.Remembers && slices.ContainsFunc(n.order, p.lacks) {
-			return n.check.Round + 1
+		for _, l := range n.order {
+			switch {
+			case deadlines == 0 || n.cfg.Remembers:
+			case l.mail == nil || p.silent(l) || l.forgone || l.mail.Now.Full:
+				continue
+			case p.lacks(l):
+				jump = n.check.Round + 1
+				continue
+			}
+			return 0
 		}
-		return 0
+		return jump
 	}
 	var witness *link // who says so, when nobody else does
 	count := 0
@@ -167,9 +177,32 @@ func (p *barrier) passed(deadlines int) (jump uint64) {
 	return min(jump, n.cfg.Rounds)
 }
 
-// lacks reports whether a neighbor has sent what is of the next round alone.
+// lacks reports whether a neighbor has sent what is of a later round alone, and it or
+// this node says that it was rolled back. Node.mu is held.
 func (p *barrier) lacks(l *link) bool {
-	return l.mail != nil && l.mail.Lacks() && !p.silent(l)
+	n := p.n
+	return l.mail.Lacks() && max(n.generation, n.known[l.id].Last.Generation) > 0
+}
+
+// outpaced is the error of a node that was rolled back, as a neighbor shows that has come
+// where nobody comes without this node's messages of rounds that it has not begun. It
+// would have been told how many charges its ledger lacks, had not all who knew been
+// rolled back as well. Node.mu is held.
+func (p *barrier) outpaced(deadlines int) error {
+	n := p.n
+	if _, both := p.ties.(twoWay); !both || !n.cfg.marks() || n.cfg.Missing != Wait || deadlines == 0 {
+		return nil
+	}
+	for _, l := range n.order {
+		at := n.known[l.id].Last.Round
+		if l.mail != nil && !l.mail.Now.Full && !l.mail.Later.Full && at > n.check.Round+1 {
+			return fmt.Errorf("%w: this node stands at round %d and %s at %d, where nobody comes without "+
+				"this one's messages of round %d, and no neighbor has its word for more: they were rolled "+
+				"back as well; allowed: the newest state and ledger, or a roster without this member",
+				ErrBehind, n.check.Round, n.name(l.id), at, n.check.Round+1)
+		}
+	}
+	return nil
 }
 
 // believes reports whether others bear out that everybody has reached a round which one

@@ -35,14 +35,11 @@ func (p *barrier) rejoin(round uint64) error {
 	for i, k := range rounds {
 		kept[checkpoint.Kept-1-i] = p.resent(k)
 	}
-	last := checkpoint.Kept - 1
-	if len(rounds) > 0 {
-		kept[last].claim = n.claim.Next(kept[last].round, kept[last].messages)
-		n.mu.Lock()
-		n.claim = kept[last].claim
-		n.mu.Unlock()
-	}
 	n.mu.Lock()
+	for i := checkpoint.Kept - len(rounds); i < checkpoint.Kept; i++ {
+		kept[i].claim = n.claim.Next(kept[i].round, kept[i].messages)
+		n.claim = kept[i].claim
+	}
 	n.check.Counts.Skipped += round - from
 	p.kept = kept
 	n.mu.Unlock()

@@ -2,6 +2,7 @@ package node
 
 import (
 	"fmt"
+	"slices"
 
 	"sotto/node/mark"
 )
@@ -51,11 +52,19 @@ func (s *standing) isLost() bool {
 	return s.lost()
 }
 
-// Astray reports whether neighbors know this node to have been further, or may.
+// Astray reports whether neighbors know this node to have been further, or may, or all of
+// them were rolled back themselves, so that they may have forgotten it.
 func (s *standing) Astray() bool {
 	s.n.mu.Lock()
 	defer s.n.mu.Unlock()
-	return s.untold() || s.lost()
+	return s.untold() || s.lost() || s.n.forgotten()
+}
+
+// forgotten reports whether all neighbors say that they were rolled back. Node.mu is
+// held.
+func (w *witness) forgotten() bool {
+	remembers := func(l *link) bool { return w.known[l.id].Last.Generation == 0 }
+	return len(w.n.order) > 0 && !slices.ContainsFunc(w.n.order, remembers)
 }
 
 // ahead reports whether a mark is of a later place than that of this node.

@@ -45,19 +45,7 @@ func (r *restored) slow(member int, also ...func(i int, c *node.Config)) func(in
 				return fmt.Errorf("agent %d was not rolled back", i)
 			}
 			r.known = append(r.known, *m)
-			l := r.led[i]
-			for rec, err := range l.Records() {
-				if err != nil {
-					return err
-				}
-				for range missing {
-					if _, err := l.Charge(*rec.Event); err != nil {
-						return err
-					}
-				}
-				break
-			}
-			return nil
+			return charge(r.led[i], missing)
 		}
 		for _, f := range also {
 			if f != nil {
@@ -65,6 +53,19 @@ func (r *restored) slow(member int, also ...func(i int, c *node.Config)) func(in
 			}
 		}
 	}
+}
+
+// charge charges a ledger's first event again, so many times.
+func charge(l *ledger.Memory, times uint64) error {
+	for rec, err := range l.Records() {
+		for range times {
+			if err == nil {
+				_, err = l.Charge(*rec.Event)
+			}
+		}
+		return err
+	}
+	return nil
 }
 
 // leaving notes the most charges that a taken frame says.
