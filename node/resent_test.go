@@ -3,6 +3,7 @@ package node_test
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -45,7 +46,7 @@ func restoredBesideOneThatLacks(t *testing.T, name string, times int) {
 	for range times {
 		r.start(t, member)
 		time.Sleep(8 * time.Second)
-		ways[member].until = time.Now().Add(25 * time.Second)
+		ways[member].until.Store(time.Now().Add(25 * time.Second).UnixNano())
 		time.Sleep(3 * time.Second)
 		r.halt(member)
 		r.put(member, snapshot)
@@ -61,11 +62,11 @@ func restoredBesideOneThatLacks(t *testing.T, name string, times int) {
 // apart is a way on which messages do not come to member 2 until a time.
 type apart struct {
 	node.Transport
-	until time.Time
+	until atomic.Int64 // in nanoseconds of Unix
 }
 
 func (l *apart) Send(ctx context.Context, to agent.ID, frame []byte) error {
-	if to == 2 && node.FrameKind(frame[5]) == node.Messages && time.Now().Before(l.until) {
+	if to == 2 && node.FrameKind(frame[5]) == node.Messages && time.Now().UnixNano() < l.until.Load() {
 		return node.ErrUnreachable
 	}
 	return l.Transport.Send(ctx, to, frame)
