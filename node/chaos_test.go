@@ -64,28 +64,26 @@ func killedAtAnyTime(t *testing.T, name, missing string, seed uint64) {
 // loses its state, as in TestKillsAtAnyTime. These seeds made members wait for good.
 func TestDrawnRosters(t *testing.T) {
 	t.Parallel()
-	seeds := []uint64{22}
+	everyWay(t, andMore(22), func(t *testing.T, name, missing string, seed uint64) {
+		drawnGenerations(t, name, seed).chaos(t, name, missing, seed)
+	})
+}
+
+// andMore adds 20 seeds to those that made members wait for good, with the tag long.
+func andMore(seeds ...uint64) []uint64 {
 	if long.Tests {
 		for seed := range uint64(20) {
 			seeds = append(seeds, seed)
 		}
 	}
-	everyWay(t, seeds, func(t *testing.T, name, missing string, seed uint64) {
-		drawnGenerations(t, name, seed).chaos(t, name, missing, seed)
-	})
+	return seeds
 }
 
 // The same where all wait for each other, over links that lose frames and take seconds,
 // so that members lack what others had sent when they were killed.
 func TestDrawnRostersOverSlowLinks(t *testing.T) {
 	t.Parallel()
-	seeds := []uint64{55}
-	if long.Tests {
-		for seed := range uint64(20) {
-			seeds = append(seeds, seed)
-		}
-	}
-	for _, seed := range seeds {
+	for _, seed := range andMore(55) {
 		for _, name := range []string{"dsgd", "dsgt"} {
 			t.Run(fmt.Sprint(seed, " ", name), func(t *testing.T) {
 				t.Parallel()

@@ -7,7 +7,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sotto/internal/long"
 	"sotto/node"
 	"sotto/node/mark"
 	"sotto/node/nodetest"
@@ -19,15 +18,9 @@ import (
 // as it is drawn. Everybody ends, in every pace. These seeds made members wait for good.
 func TestDrawnHaltsAndRestores(t *testing.T) {
 	t.Parallel()
-	seeds := []uint64{102, 134}
-	if long.Tests {
-		for seed := range uint64(20) {
-			seeds = append(seeds, seed)
-		}
-	}
 	every := paces(t)
 	every["walk"] = nodetest.Options{Factory: walkFactory(t, "walk", "noise"), Tokens: 2}
-	for _, seed := range seeds {
+	for _, seed := range andMore(102, 134) {
 		for name, o := range every {
 			if o.Rounds = 40; o.Interval > 0 {
 				o.Rounds = 100
