@@ -187,7 +187,8 @@ func (p *barrier) lacks(l *link) bool {
 // outpaced is the error of a node that was rolled back, as a neighbor shows that has come
 // where nobody comes without this node's messages of rounds that it has not begun. It
 // would have been told how many charges its ledger lacks, had not all who knew been
-// rolled back as well. Node.mu is held.
+// rolled back as well. Who has been told of some goes on where it can: see forgotten.
+// Node.mu is held.
 func (p *barrier) outpaced(deadlines int) error {
 	n := p.n
 	if _, both := p.ties.(twoWay); !both || !n.cfg.marks() || n.cfg.Missing != Wait || deadlines == 0 {
@@ -195,7 +196,8 @@ func (p *barrier) outpaced(deadlines int) error {
 	}
 	for _, l := range n.order {
 		at := n.known[l.id].Last.Round
-		if l.mail != nil && !l.mail.Now.Full && !l.mail.Later.Full && at > n.check.Round+1 {
+		goesOn := l.mail == nil || l.mail.Now.Full || l.mail.Later.Full && n.generation > 0
+		if at > n.check.Round+1 && !goesOn {
 			return fmt.Errorf("%w: this node stands at round %d and %s at %d, where nobody comes without "+
 				"this one's messages of round %d, and no neighbor has its word for more: they were rolled "+
 				"back as well; allowed: the newest state and ledger, or a roster without this member",

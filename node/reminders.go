@@ -2,7 +2,6 @@ package node
 
 import (
 	"fmt"
-	"slices"
 
 	"sotto/node/mark"
 )
@@ -52,19 +51,25 @@ func (s *standing) isLost() bool {
 	return s.lost()
 }
 
-// Astray reports whether neighbors know this node to have been further, or may, or all of
-// them were rolled back themselves, so that they may have forgotten it.
+// Astray reports whether neighbors know this node to have been further, or may, or may
+// have forgotten it.
 func (s *standing) Astray() bool {
 	s.n.mu.Lock()
 	defer s.n.mu.Unlock()
 	return s.untold() || s.lost() || s.n.forgotten()
 }
 
-// forgotten reports whether all neighbors say that they were rolled back. Node.mu is
+// forgotten reports whether all neighbors say that they were rolled back, or this node
+// and one of them: what that one had seen of it last, nobody else may have. Node.mu is
 // held.
 func (w *witness) forgotten() bool {
-	remembers := func(l *link) bool { return w.known[l.id].Last.Generation == 0 }
-	return len(w.n.order) > 0 && !slices.ContainsFunc(w.n.order, remembers)
+	back := 0
+	for _, l := range w.n.order {
+		if w.known[l.id].Last.Generation > 0 {
+			back++
+		}
+	}
+	return back > 0 && (back == len(w.n.order) || w.n.generation > 0)
 }
 
 // ahead reports whether a mark is of a later place than that of this node.

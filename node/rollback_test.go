@@ -86,14 +86,14 @@ func (l leaving) Send(ctx context.Context, to agent.ID, frame []byte) error {
 
 var stateNames = []string{"checkpoint", "checkpoint.2"}
 
-func (r *restored) files(i int) (all [2][]byte) {
+func (r *running) files(i int) (all [2][]byte) {
 	for k, name := range stateNames {
 		all[k] = r.fs[i].Content(fmt.Sprintf("/state%d/%s", i, name))
 	}
 	return all
 }
 
-func (r *restored) put(i int, all [2][]byte) {
+func (r *running) put(i int, all [2][]byte) {
 	for k, name := range stateNames {
 		r.fs[i].Put(fmt.Sprintf("/state%d/%s", i, name), all[k])
 	}

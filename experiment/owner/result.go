@@ -161,7 +161,7 @@ func writeShapes(p *process, n *node.Node) error {
 // unconfirmed is what a statement does not cover where neighbors may know of charges that
 // the ledger lacks: a copy may have been put back, and a neighbor had not said in the
 // process that signed where the member was, as it had left, or was away; or what it said
-// was not in the ledger yet; or all of them were restored as well, and have forgotten.
+// was not in the ledger yet; or neighbors were restored as well, and have forgotten.
 const unconfirmed = "charges that a restored ledger lacks, of which neighbors may know"
 
 // release writes the model's file b and the signed statement that names its digest, each

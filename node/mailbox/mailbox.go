@@ -19,14 +19,18 @@ type Box struct {
 	Spare      []agent.Message // of the frame that is being read
 }
 
-// Advance makes round the present one. What came for it before stays.
+// Advance makes round the present one. What came for it before stays, and what came for
+// rounds before it goes.
 func (b *Box) Advance(round uint64) {
 	if b.Now.Full && b.Now.Round == round {
 		return
 	}
 	b.Now.Full = false
-	if b.Later.Full && b.Later.Round == round {
+	switch {
+	case b.Later.Full && b.Later.Round == round:
 		b.Now, b.Later = b.Later, b.Now
+	case b.Later.Round < round:
+		b.Later.Full = false
 	}
 }
 

@@ -76,8 +76,13 @@ func TestWhatCameEarlyStays(t *testing.T) {
 	if b.Now.Full {
 		t.Errorf("round 7 has %+v, of which nothing came", b.Now)
 	}
-	put(9, 9, 7)
-	if b.Newest(); !b.Now.Full || b.Now.Round != 9 || b.Later.Full {
+	put(8, 8, 7)
+	b.Advance(10) // rounds are skipped
+	if b.Lacks() || b.Later.Full {
+		t.Errorf("in round 10 something later is there: %+v", b.Later)
+	}
+	put(19, 19, 17)
+	if b.Newest(); !b.Now.Full || b.Now.Round != 19 || b.Later.Full {
 		t.Errorf("the newest is %+v", b.Now)
 	}
 }
