@@ -55,9 +55,12 @@ func TestAMemberThatAllNeighborsHaveForgotten(t *testing.T) {
 					r.led[i] = first(t, r.led[i], then[i])
 				})
 				each(func(i int) { r.start(t, i) })
+				time.Sleep(5 * time.Second)
+				r.halt(1) // what it has noticed it knows when it is started again
+				r.start(t, 1)
 				switch err := <-r.done[1]; {
 				case name == "wait" || name == "tracking":
-					for _, want := range []string{"round 11", "agent", "messages of round 12"} {
+					for _, want := range []string{"stands at round 1", "agent", "without this one's messages"} {
 						if !errors.Is(err, node.ErrBehind) || !strings.Contains(fmt.Sprint(err), want) {
 							t.Errorf("it ends with %v, want %q", err, want)
 						}
@@ -69,6 +72,9 @@ func TestAMemberThatAllNeighborsHaveForgotten(t *testing.T) {
 				}
 				for _, i := range []int{0, 2, 3} {
 					r.halt(i)
+				}
+				if r.nodes[3].Astray() { // its neighbors had told it all before
+					t.Error("who was not restored says that charges may lack")
 				}
 			})
 		})

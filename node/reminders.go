@@ -59,17 +59,17 @@ func (s *standing) Astray() bool {
 	return s.untold() || s.lost() || s.n.forgotten()
 }
 
-// forgotten reports whether all neighbors say that they were rolled back, or this node
-// and one of them: what that one had seen of it last, nobody else may have. Node.mu is
-// held.
+// forgotten reports whether all neighbors had been rolled back themselves before they
+// said where this node was, or this node is in a later generation and one of them had:
+// what that one had seen of it last, nobody else may have. Node.mu is held.
 func (w *witness) forgotten() bool {
-	back := 0
+	forgot := 0
 	for _, l := range w.n.order {
-		if w.known[l.id].Last.Generation > 0 {
-			back++
+		if w.known[l.id].forgot {
+			forgot++
 		}
 	}
-	return back > 0 && (back == len(w.n.order) || w.n.generation > 0)
+	return forgot > 0 && (forgot == len(w.n.order) || w.n.generation > 0)
 }
 
 // ahead reports whether a mark is of a later place than that of this node.

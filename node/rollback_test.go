@@ -180,8 +180,8 @@ func TestARestoredSnapshotIsSeenAndCharged(t *testing.T) {
 				}
 				for i, n := range r.nodes {
 					s := n.Status()
-					if !s.Finished {
-						t.Errorf("agent %d: %+v", i, s)
+					if !s.Finished || n.Astray() {
+						t.Errorf("agent %d, astray %v: %+v", i, n.Astray(), s)
 					}
 					for _, p := range s.Peers {
 						if (p.Name == "agent 1") != (p.RolledBack > 0) || p.TwoContents || p.TwoProcesses {

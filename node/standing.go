@@ -311,7 +311,7 @@ func (s *standing) encodeMarks(c *checkpoint.Checkpoint) []byte {
 		a := &n.known[i]
 		for _, h := range a.ByProcess() {
 			m.Members = append(m.Members, mark.Remembered{Member: uint64(i), Backs: a.backs, Lied: a.lied,
-				Signed: h.Bytes})
+				Forgot: a.forgot, Signed: h.Bytes})
 		}
 	}
 	m.Members = append(m.Members, n.left...)
@@ -349,8 +349,9 @@ func (s *standing) decodeMarks(b []byte, place func(i uint64) (int, bool)) (
 			}
 		}
 		a := &n.known[i]
-		a.backs, a.lied = r.Backs, r.Lied
+		a.backs, a.lied, a.forgot = r.Backs, r.Lied, r.Forgot
 		a.Recall(r.Signed)
+		a.since = a.Last.Generation
 	}
 	n.left = n.left[:min(len(n.left), mark.MostLeft)] // the first have left last
 	return claims, nil

@@ -18,15 +18,21 @@ import (
 // An acquaintance is what a node knows of a member by its marks. Node.mu guards it.
 type acquaintance struct {
 	version byte   // of its frames; 0: none has come
-	retired uint64 // its process before the present one, or before a hello that was refused
-	rival   uint64 // the process whose hello was refused
-	until   uint64 // the latest round that the retired process may have reached
 	backs   uint64 // how often it was rolled back
 	twice   bool   // two processes take part with its key
 	lied    bool   // one round had two contents
 	fork    fork
 	clock   clock.Skew
+	former
+	told
 	mark.History
+}
+
+// former is what a node keeps of a member's processes before the present one.
+type former struct {
+	retired uint64 // the one before it, or before a hello that was refused
+	rival   uint64 // the process whose hello was refused
+	until   uint64 // the latest round that the retired process may have reached
 }
 
 // fork has the other rosters of a member, see Doubts.Fork: what is to follow, and what it
@@ -35,6 +41,13 @@ type fork struct{ next, now string }
 
 func (a *acquaintance) doubts() Doubts {
 	return Doubts{a.backs, a.twice, a.lied, cmp.Or(a.fork.next, a.fork.now)}
+}
+
+// told is what a neighbor's word of this node is worth.
+type told struct {
+	by     uint64 // the process that has given it to this process first
+	since  uint64 // the neighbor's generation when this process began
+	forgot bool   // the neighbor was rolled back before that, and after this node's state
 }
 
 // witness is what a node knows of the members by their marks. Node.mu guards it, but for
@@ -173,6 +186,7 @@ func (w *witness) admit(f *Frame, a *acquaintance, h *mark.Signed) error {
 	}
 	if h.Generation > last.Generation {
 		a.backs++
+		a.forgot = a.forgot || h.Process == a.by
 		n.cfg.Log.Warn("a peer says that it was rolled back, and goes on", "peer", n.name(f.Sender),
 			"round", h.Round, "times", h.Generation)
 	}
@@ -261,7 +275,12 @@ func (w *witness) hear(f *Frame) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if l := n.links[f.Sender]; l != nil {
-		n.known[f.Sender].clock.Take(t.Terms>>clockAt, time.Now())
+		a := &n.known[f.Sender]
+		a.clock.Take(t.Terms>>clockAt, time.Now())
+		if a.by == 0 && len(f.Mark) == mark.Size {
+			m := mark.Read(f.Mark)
+			a.by, a.forgot = m.Process, a.forgot || m.Generation > a.since
+		}
 		l.word = true
 		n.agree(l, t.Terms)
 	}

@@ -76,12 +76,15 @@ func TestMemory(t *testing.T) {
 	signed := bytes.Repeat([]byte{3}, mark.Size)
 	m := mark.Memory{Generation: 2, Process: 9, Claims: []mark.Claim{{Sent: 4}, {Sent: 5}},
 		Members: []mark.Remembered{{Member: 1, Backs: 3, Lied: true, Signed: signed},
-			{Member: 1, Signed: signed}}}
+			{Member: 1, Forgot: true, Signed: signed}}}
 	m.Lineage.Begin(7, book(100, 5))
 	b := m.Encode()
 	back, err := mark.ReadMemory(b, 2, 2)
 	if err != nil || !bytes.Equal(back.Encode(), b) || back.Generation != 2 || len(back.Members) != 2 {
 		t.Fatalf("%+v, %v", back, err)
+	}
+	if a, b := back.Members[0], back.Members[1]; !a.Lied || a.Forgot || b.Lied || !b.Forgot {
+		t.Errorf("%+v", back.Members)
 	}
 	if run, _ := back.Lineage.Missing(word(7, 160, 5)); run != 60 {
 		t.Errorf("%d missing, want 60", run)

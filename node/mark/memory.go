@@ -31,6 +31,7 @@ type Remembered struct {
 	Member uint64 // its number, or Left
 	Backs  uint64 // how often it has said that it was rolled back
 	Lied   bool
+	Forgot bool // it was rolled back itself before it said what it knew of this member
 	Signed []byte
 }
 
@@ -40,6 +41,12 @@ const (
 	memoryTag1 = "sotto node marks/1"
 	memoryTag2 = "sotto node marks/2"
 	memoryTag3 = "sotto node marks/3"
+)
+
+// Of a Remembered.
+const (
+	lied   = 1
+	forgot = 2
 )
 
 // errMemory says that bytes are no memory; who reads the state names it.
@@ -58,11 +65,14 @@ func (m *Memory) Encode() []byte {
 	}
 	b = u64(b, uint64(len(m.Members)))
 	for _, r := range m.Members {
-		lied := uint64(0)
+		flags := uint64(0)
 		if r.Lied {
-			lied = 1
+			flags |= lied
 		}
-		b = append(u64(b, r.Member, r.Backs, lied), r.Signed...)
+		if r.Forgot {
+			flags |= forgot
+		}
+		b = append(u64(b, r.Member, r.Backs, flags), r.Signed...)
 	}
 	return b
 }
@@ -101,7 +111,8 @@ func ReadMemory(b []byte, claims, marks int) (*Memory, error) {
 		m.Members = append(m.Members, Remembered{
 			Member: binary.LittleEndian.Uint64(b),
 			Backs:  binary.LittleEndian.Uint64(b[8:]),
-			Lied:   binary.LittleEndian.Uint64(b[16:]) == 1,
+			Lied:   binary.LittleEndian.Uint64(b[16:])&lied != 0,
+			Forgot: binary.LittleEndian.Uint64(b[16:])&forgot != 0,
 			Signed: slices.Clone(b[24:entry]),
 		})
 	}
