@@ -60,7 +60,7 @@ func TestAMemberThatAllNeighborsHaveForgotten(t *testing.T) {
 				r.start(t, 1)
 				switch err := <-r.done[1]; {
 				case name == "wait" || name == "tracking":
-					for _, want := range []string{"stands at round 1", "agent", "without this one's messages"} {
+					for _, want := range []string{"stands at round 1", "agent", "this one's messages"} {
 						if !errors.Is(err, node.ErrBehind) || !strings.Contains(fmt.Sprint(err), want) {
 							t.Errorf("it ends with %v, want %q", err, want)
 						}
