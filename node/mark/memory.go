@@ -31,7 +31,7 @@ type Remembered struct {
 	Member uint64 // its number, or Left
 	Backs  uint64 // how often it has said that it was rolled back
 	Lied   bool
-	Forgot bool // it was rolled back itself before it said what it knew of this member
+	Forgot bool // it was rolled back before it said what it knew of who keeps this
 	Signed []byte
 }
 
