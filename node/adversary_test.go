@@ -12,6 +12,7 @@ import (
 	"sotto/agent"
 	"sotto/algo"
 	"sotto/node"
+	"sotto/node/frame"
 	"sotto/node/nodetest"
 	"sotto/privacy/ledger"
 )
@@ -61,9 +62,9 @@ func TestAdversariesEqualTheSimulator(t *testing.T) {
 // rubbish sends, before every frame of messages, frames that no node takes.
 type rubbish struct{ node.Transport }
 
-func (r rubbish) Send(ctx context.Context, to agent.ID, frame []byte) error {
-	if f, err := node.DecodeFrame(frame, node.MaxPayload(nodetest.Dim)); err == nil &&
-		f.Kind == node.Messages {
+func (r rubbish) Send(ctx context.Context, to agent.ID, raw []byte) error {
+	if f, err := frame.Decode(raw, node.MaxPayload(nodetest.Dim)); err == nil &&
+		f.Kind == frame.Messages {
 		for _, payload := range [][]byte{
 			message(f.Sender, f.Round, float32(math.NaN())),
 			message(f.Sender, f.Round, float32(math.Inf(-1))), message(f.Sender, f.Round, 1),
@@ -71,11 +72,11 @@ func (r rubbish) Send(ctx context.Context, to agent.ID, frame []byte) error {
 		} {
 			bad := f
 			bad.Payload = payload
-			r.Transport.Send(ctx, to, node.AppendFrame(nil, &bad))
+			r.Transport.Send(ctx, to, frame.Append(nil, &bad))
 		}
 		r.Transport.Send(ctx, to, bytes.Repeat([]byte{7}, 300))
 	}
-	return r.Transport.Send(ctx, to, frame)
+	return r.Transport.Send(ctx, to, raw)
 }
 
 // recordsOf is a ledger as text.

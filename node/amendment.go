@@ -60,6 +60,3 @@ type Amendment struct {
 	Removed bool     // this member is not in it
 	Text    []byte   // what the others are sent
 }
-
-// MaxAmendment is the largest text of an amendment that members send each other.
-const MaxAmendment = 1 << 18

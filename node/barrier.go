@@ -8,6 +8,7 @@ import (
 
 	"sotto/agent"
 	"sotto/node/checkpoint"
+	"sotto/node/frame"
 	"sotto/node/mailbox"
 	"sotto/node/mark"
 )
@@ -352,9 +353,9 @@ func (p *barrier) resend(l *link, hello bool) {
 }
 
 // take takes in a frame of messages that the round's graph has a link for.
-func (p *barrier) take(l *link, f *Frame) error {
+func (p *barrier) take(l *link, f *frame.Frame) error {
 	switch {
-	case f.Kind != Messages:
+	case f.Kind != frame.Messages:
 		return otherPace(f)
 	case f.Round >= p.n.cfg.Rounds:
 		return verdictError(mailbox.Ahead, f)

@@ -10,6 +10,7 @@ import (
 	"sotto/agent"
 	"sotto/algo"
 	"sotto/node"
+	"sotto/node/frame"
 	"sotto/node/mark"
 	"sotto/node/nodetest"
 	"sotto/tensor"
@@ -31,15 +32,15 @@ type size struct {
 	most *atomic.Int64 // links send at the same time
 }
 
-func (s size) Send(ctx context.Context, to agent.ID, frame []byte) error {
-	if node.FrameKind(frame[5]) == node.Messages {
-		for n := int64(len(frame)); ; {
+func (s size) Send(ctx context.Context, to agent.ID, raw []byte) error {
+	if frame.Kind(raw[5]) == frame.Messages {
+		for n := int64(len(raw)); ; {
 			if was := s.most.Load(); n <= was || s.most.CompareAndSwap(was, n) {
 				break
 			}
 		}
 	}
-	return s.Transport.Send(ctx, to, frame)
+	return s.Transport.Send(ctx, to, raw)
 }
 
 // Nodes whose frames hold bfloat16 have the bits of the simulator, whose agents send the
@@ -60,7 +61,7 @@ func TestBF16FramesEqualTheSimulator(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) { nodetest.Equal(t, o, openMemory) })
 	}
-	want := node.FrameHeader + agent.MessageSize(0) + 2*nodetest.Dim + mark.Size
+	want := frame.HeaderSize + agent.MessageSize(0) + 2*nodetest.Dim + mark.Size
 	if most.Load() != int64(want) {
 		t.Errorf("frames of %d bytes, want %d", most.Load(), want)
 	}
@@ -94,9 +95,9 @@ func TestBF16FramesAreRefused(t *testing.T) {
 				want    error
 			}{{other, node.RefusedFrame}, {infinite, node.RefusedFrame},
 				{append(append([]byte(nil), ok...), other...), node.RefusedFrame}, {ok, nil}} {
-				frame := node.AppendFrame(nil,
-					&node.Frame{Kind: node.Messages, Run: r.w.Run, Sender: 1, Payload: tc.payload})
-				if err := bad.Send(context.Background(), 0, frame); !errors.Is(err, tc.want) ||
+				raw := frame.Append(nil,
+					&frame.Frame{Kind: frame.Messages, Run: r.w.Run, Sender: 1, Payload: tc.payload})
+				if err := bad.Send(context.Background(), 0, raw); !errors.Is(err, tc.want) ||
 					(err == nil) != (tc.want == nil) {
 					t.Errorf("bf16 %t: %v, want %v", half, err, tc.want)
 				}

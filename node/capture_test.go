@@ -11,6 +11,7 @@ import (
 
 	"sotto/agent"
 	"sotto/node"
+	"sotto/node/frame"
 	"sotto/node/nodetest"
 	"sotto/node/wire"
 )
@@ -38,7 +39,7 @@ func TestCapture(t *testing.T) {
 			if s.Frame.Sender != 0 || s.Frame.Run != r.w.Run {
 				t.Errorf("a frame of %d, run %x", s.Frame.Sender, s.Frame.Run[:4])
 			}
-			if s.Frame.Kind == node.Messages {
+			if s.Frame.Kind == frame.Messages {
 				rounds[s.To] = append(rounds[s.To], s.Frame.Round)
 				last[s.To] = s.Frame.Round
 			}
@@ -64,7 +65,7 @@ func TestCapture(t *testing.T) {
 	}
 	damaged := bytes.Clone(file.Bytes())
 	damaged[4+20] ^= 1
-	if _, err := read(damaged); !errors.Is(err, node.ErrFrame) {
+	if _, err := read(damaged); !errors.Is(err, frame.ErrMalformed) {
 		t.Errorf("damaged: %v", err)
 	}
 }
@@ -72,18 +73,18 @@ func TestCapture(t *testing.T) {
 // A capture that a killed process left torn, in the middle of any part of a frame, is
 // gone on with: every whole frame of both processes is read.
 func TestCaptureGoesOnAfterAKill(t *testing.T) {
-	frame := func(round uint64) []byte {
-		return append([]byte{1, 0, 0, 0}, node.AppendFrame(nil, &node.Frame{Kind: node.Messages,
+	raw := func(round uint64) []byte {
+		return append([]byte{1, 0, 0, 0}, frame.Append(nil, &frame.Frame{Kind: frame.Messages,
 			Round: round, Payload: make([]byte, 50)})...)
 	}
 	path := filepath.Join(t.TempDir(), "capture")
-	for cut := range len(frame(2)) {
-		if err := os.WriteFile(path, append(frame(1), frame(2)[:cut]...), 0o600); err != nil {
+	for cut := range len(raw(2)) {
+		if err := os.WriteFile(path, append(raw(1), raw(2)[:cut]...), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		f, err := wire.AppendTo(path)
 		if err == nil {
-			_, err = f.Write(frame(3))
+			_, err = f.Write(raw(3))
 		}
 		if err = errors.Join(err, f.Close()); err != nil {
 			t.Fatalf("%d bytes of a frame: %v", cut, err)
@@ -112,7 +113,7 @@ func TestCaptureComesFirst(t *testing.T) {
 	c := wire.NewCaptured(one, full{})
 	c.Serve(func(agent.ID, []byte) error { return nil })
 	if err := c.Send(context.Background(), 1,
-		node.AppendFrame(nil, &node.Frame{Kind: node.Hello})); !errors.Is(err,
+		frame.Append(nil, &frame.Frame{Kind: frame.Hello})); !errors.Is(err,
 		node.ErrUnreachable) || got != 0 {
 		t.Errorf("%v, %d frames arrived", err, got)
 	}
@@ -126,18 +127,18 @@ type full struct{}
 func (full) Write([]byte) (int, error) { return 0, errors.New("no room") }
 
 func FuzzReadCapture(f *testing.F) {
-	frame := append([]byte{1, 0, 0, 0},
-		node.AppendFrame(nil, &node.Frame{Kind: node.Messages, Payload: []byte{1, 2, 3}})...)
-	f.Add(frame)
-	f.Add(append(frame, frame[:10]...))
+	raw := append([]byte{1, 0, 0, 0},
+		frame.Append(nil, &frame.Frame{Kind: frame.Messages, Payload: []byte{1, 2, 3}})...)
+	f.Add(raw)
+	f.Add(append(raw, raw[:10]...))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		n := 0
 		err := wire.ReadCapture(bytes.NewReader(b), func(s wire.Sent) error {
-			n += node.FrameHeader + 4 + len(s.Frame.Payload)
+			n += frame.HeaderSize + 4 + len(s.Frame.Payload)
 			return nil
 		})
-		if err != nil && !errors.Is(err, node.ErrFrame) || n > len(b) {
+		if err != nil && !errors.Is(err, frame.ErrMalformed) || n > len(b) {
 			t.Errorf("%v, %d of %d bytes", err, n, len(b))
 		}
 	})

@@ -12,6 +12,7 @@ import (
 	"sotto/agent"
 	"sotto/algo"
 	"sotto/node"
+	"sotto/node/frame"
 	"sotto/node/nodetest"
 	"sotto/privacy/ledger"
 	"sotto/privacy/ledger/ledgertest"
@@ -77,13 +78,13 @@ func TestDivergedAlgorithm(t *testing.T) {
 // extreme puts finite values of the largest size in place of all that its member says.
 type extreme struct{ node.Transport }
 
-func (x extreme) Send(ctx context.Context, to agent.ID, frame []byte) error {
-	f, err := node.DecodeFrame(frame, node.MaxPayload(nodetest.Dim))
-	if err != nil || f.Kind != node.Messages && f.Kind != node.Offer && f.Kind != node.Reply &&
-		f.Kind != node.Token {
-		return x.Transport.Send(ctx, to, frame)
+func (x extreme) Send(ctx context.Context, to agent.ID, raw []byte) error {
+	f, err := frame.Decode(raw, node.MaxPayload(nodetest.Dim))
+	if err != nil || f.Kind != frame.Messages && f.Kind != frame.Offer && f.Kind != frame.Reply &&
+		f.Kind != frame.Token {
+		return x.Transport.Send(ctx, to, raw)
 	}
-	messages, err := node.DecodeMessages(nil, &f, to, 1<<20)
+	messages, err := frame.DecodeMessages(nil, &f, to, 1<<20)
 	if err != nil {
 		panic(err)
 	}
@@ -97,7 +98,7 @@ func (x extreme) Send(ctx context.Context, to agent.ID, frame []byte) error {
 		}
 		f.Payload = agent.AppendMessage(f.Payload, &m)
 	}
-	return x.Transport.Send(ctx, to, node.AppendFrame(nil, &f))
+	return x.Transport.Send(ctx, to, frame.Append(nil, &f))
 }
 
 // On a complete graph a member that sends values of the largest size stops its neighbors

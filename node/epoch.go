@@ -7,6 +7,7 @@ import (
 	"sotto/agent"
 	"sotto/config"
 	"sotto/node/checkpoint"
+	"sotto/node/frame"
 	"sotto/node/mark"
 )
 
@@ -134,14 +135,14 @@ func (h *change) forgo(a *Amendment) {
 
 // announce queues the amendment for a neighbor, ahead of all frames. Node.mu is held.
 func (l *link) announce(n *Node) {
-	if n.next != nil && !l.old && len(n.next.Text) <= MaxAmendment {
-		l.drop(Change)
-		l.urgent(n.frame(Change, n.check.Round, n.next.Text))
+	if n.next != nil && !l.old && len(n.next.Text) <= frame.MaxAmendment {
+		l.drop(frame.Change)
+		l.urgent(n.frame(frame.Change, n.check.Round, n.next.Text))
 	}
 }
 
 // amend takes in a frame with an amendment.
-func (h *change) amend(f *Frame) error {
+func (h *change) amend(f *frame.Frame) error {
 	n := h.n
 	if n.cfg.OnAmendment == nil {
 		return fmt.Errorf("%w: an amendment, allowed: none in this run", RefusedFrame)
@@ -165,7 +166,7 @@ func (h *change) amend(f *Frame) error {
 
 // other says what a frame of another roster is: of one that this node comes to, or has
 // left, whose members it tells.
-func (h *change) other(from agent.ID, f *Frame) error {
+func (h *change) other(from agent.ID, f *frame.Frame) error {
 	n := h.n
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -182,11 +183,11 @@ func (h *change) other(from agent.ID, f *Frame) error {
 	}
 	if n.cfg.Earlier != nil && n.holds() {
 		if text, self := n.cfg.Earlier(f.Run); text != nil {
-			if l := n.links[from]; l != nil && f.Kind == Hello && len(text) <= MaxAmendment {
-				q := n.frame(Change, n.check.Round, nil)
-				q.frame = AppendFrame(nil, &Frame{Kind: Change, Run: f.Run, Sender: self,
+			if l := n.links[from]; l != nil && f.Kind == frame.Hello && len(text) <= frame.MaxAmendment {
+				q := n.frame(frame.Change, n.check.Round, nil)
+				q.frame = frame.Append(nil, &frame.Frame{Kind: frame.Change, Run: f.Run, Sender: self,
 					Round: n.check.Round, Payload: text, Mark: n.mark(n.claim)})
-				l.drop(Change)
+				l.drop(frame.Change)
 				l.urgent(q)
 			}
 			return RefusedEpoch

@@ -6,6 +6,7 @@ import (
 	"sotto/agent"
 	"sotto/config"
 	"sotto/node/checkpoint"
+	"sotto/node/frame"
 	"sotto/node/mailbox"
 	"sotto/topology"
 )
@@ -124,7 +125,7 @@ func (t oneWay) hello(l *link)            { l.mark(t.p.n) }
 // mark tells a neighbor that this node hears which round it has reached. Node.mu is held.
 func (l *link) mark(n *Node) {
 	if l.mail != nil {
-		l.drop(Progress)
-		l.push(n.frame(Progress, n.check.Round, nil))
+		l.drop(frame.Progress)
+		l.push(n.frame(frame.Progress, n.check.Round, nil))
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"sotto/agent"
+	"sotto/node/frame"
 )
 
 // greetings are what nodes that meet in pairs say to all neighbors before their first
@@ -36,20 +37,20 @@ func (g *greetings) introduce(outbox []agent.Message) error {
 // queue queues this node's. Node.mu is held.
 func (g *greetings) queue(l *link) {
 	if g.own != nil && l.out {
-		l.push(g.n.frame(Messages, 0, g.own))
+		l.push(g.n.frame(frame.Messages, 0, g.own))
 	}
 }
 
 // take takes in a neighbor's. The first one stands.
-func (g *greetings) take(l *link, f *Frame) error {
+func (g *greetings) take(l *link, f *frame.Frame) error {
 	n := g.n
-	msgs, err := DecodeMessages(nil, f, n.cfg.Self, n.limits.values)
+	msgs, err := frame.DecodeMessages(nil, f, n.cfg.Self, n.limits.values)
 	if err != nil {
 		return fmt.Errorf("%w: %w", RefusedFrame, err)
 	}
 	if len(msgs) != 1 || f.Round != 0 {
 		return fmt.Errorf("%w: %w: %d messages of round %d, allowed: one before the first meeting",
-			RefusedFrame, ErrFrame, len(msgs), f.Round)
+			RefusedFrame, frame.ErrMalformed, len(msgs), f.Round)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()

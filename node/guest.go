@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"sotto/agent"
+	"sotto/node/frame"
 )
 
 // attend completes a meeting that a neighbor has offered; false: there is none.
@@ -54,30 +55,31 @@ func (p *pairing) decline(l *link, m meeting, seat []agent.Message) {
 	n := p.n
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	l.complain(n, fmt.Errorf("%w: an offer of %d values, allowed: %d", ErrFrame, len(seat[0].Body), p.values))
+	l.complain(n, fmt.Errorf("%w: an offer of %d values, allowed: %d", frame.ErrMalformed, len(seat[0].Body),
+		p.values))
 	with := p.partners[l.id]
 	with.met, with.reply = m.number+1, nil
 	p.table.stepping, p.table.until = false, time.Time{}
 }
 
 // take takes in a frame of a meeting.
-func (p *pairing) take(l *link, f *Frame) error {
+func (p *pairing) take(l *link, f *frame.Frame) error {
 	n := p.n
 	var msgs []agent.Message
 	switch f.Kind {
 	default:
 		return otherPace(f)
-	case Messages:
+	case frame.Messages:
 		return p.said.take(l, f)
-	case Ask:
-	case Offer, Reply:
+	case frame.Ask:
+	case frame.Offer, frame.Reply:
 		var err error
-		if msgs, err = DecodeMessages(nil, f, n.cfg.Self, n.limits.values); err != nil {
+		if msgs, err = frame.DecodeMessages(nil, f, n.cfg.Self, n.limits.values); err != nil {
 			return fmt.Errorf("%w: %w", RefusedFrame, err)
 		}
 		if len(msgs) != 1 {
-			return fmt.Errorf("%w: %w: %d messages in a meeting, allowed: 1", RefusedFrame, ErrFrame,
-				len(msgs))
+			return fmt.Errorf("%w: %w: %d messages in a meeting, allowed: 1", RefusedFrame,
+				frame.ErrMalformed, len(msgs))
 		}
 	}
 	n.mu.Lock()
@@ -85,7 +87,7 @@ func (p *pairing) take(l *link, f *Frame) error {
 	l.shows(n, f.Round)
 	t, m, with := &p.table, meeting{l.id, f.Round}, p.partners[l.id]
 	switch {
-	case f.Kind == Reply:
+	case f.Kind == frame.Reply:
 		return p.takeReply(m, msgs)
 	case f.Round >= n.cfg.Rounds:
 		return fmt.Errorf("%w: meeting %d", RefusedAhead, f.Round)
@@ -93,15 +95,15 @@ func (p *pairing) take(l *link, f *Frame) error {
 		n.check.Counts.Stale++
 	case f.Round+1 == with.met:
 		n.check.Counts.Replayed++
-		if f.Kind == Offer {
+		if f.Kind == frame.Offer {
 			p.answered(l)
 		}
 	case t.busy || t.leased() && t.lease != m:
 		return RefusedBusy
 	case t.stepping || t.seat != nil:
 		n.check.Counts.Replayed++
-	case f.Kind == Ask && t.leased(): // it has the consent, which lasts no longer for that
-	case f.Kind == Ask && t.lapsed(l.id, n.cfg.Deadline):
+	case f.Kind == frame.Ask && t.leased(): // it has the consent, which lasts no longer for that
+	case f.Kind == frame.Ask && t.lapsed(l.id, n.cfg.Deadline):
 		return RefusedBusy
 	default:
 		t.lease, t.until, t.seat = m, time.Now().Add(n.cfg.Deadline), msgs
@@ -115,7 +117,7 @@ func (p *pairing) takeReply(m meeting, msgs []agent.Message) error {
 	n, t, with := p.n, &p.table, p.partners[m.with]
 	if t.awaits != nil && *t.awaits == m && t.reply == nil {
 		if want := agent.MessageValues(n.check.Outbox); len(msgs[0].Body) != want { // as long as the offer
-			return fmt.Errorf("%w: %w: a reply of %d values, allowed: %d", RefusedFrame, ErrFrame,
+			return fmt.Errorf("%w: %w: a reply of %d values, allowed: %d", RefusedFrame, frame.ErrMalformed,
 				len(msgs[0].Body), want)
 		}
 		t.reply = msgs
@@ -130,8 +132,8 @@ func (p *pairing) takeReply(m meeting, msgs []agent.Message) error {
 // answered queues the reply to the neighbor's last offer. Node.mu is held.
 func (p *pairing) answered(l *link) {
 	if with := p.partners[l.id]; with.reply != nil {
-		l.drop(Reply)
-		l.push(p.n.frame(Reply, with.met-1, with.reply))
+		l.drop(frame.Reply)
+		l.push(p.n.frame(frame.Reply, with.met-1, with.reply))
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"sotto/agent"
 	"sotto/node"
+	"sotto/node/frame"
 	"sotto/node/nodetest"
 )
 
@@ -30,17 +31,17 @@ func TestHostileFrames(t *testing.T) {
 		bad := r.net.Open(t, 1)
 		bad.Serve(func(agent.ID, []byte) error { return nil })
 		synctest.Wait()
-		ok := &node.Frame{Kind: node.Messages, Run: r.w.Run, Sender: 1}
-		with := func(change func(f *node.Frame)) []byte {
+		ok := &frame.Frame{Kind: frame.Messages, Run: r.w.Run, Sender: 1}
+		with := func(change func(f *frame.Frame)) []byte {
 			f := *ok
 			change(&f)
-			return node.AppendFrame(nil, &f)
+			return frame.Append(nil, &f)
 		}
-		big := with(func(*node.Frame) {})
+		big := with(func(*frame.Frame) {})
 		copy(big[52:], []byte{255, 255, 255, 255})
 		other := r.w.Run
 		other[0]++
-		version := with(func(*node.Frame) {})
+		version := with(func(*frame.Frame) {})
 		version[4] = 3
 		for name, tc := range map[string]struct {
 			frame []byte
@@ -49,20 +50,20 @@ func TestHostileFrames(t *testing.T) {
 			"garbage":    {bytes.Repeat([]byte{7}, 3000), node.RefusedFrame},
 			"4 GB":       {big, node.RefusedFrame},
 			"version":    {version, node.RefusedVersion},
-			"roster":     {with(func(f *node.Frame) { f.Run = other }), node.RefusedRun},
-			"false name": {with(func(f *node.Frame) { f.Sender = 3 }), node.RefusedSender},
-			"round 2":    {with(func(f *node.Frame) { f.Round = 2 }), node.RefusedAhead},
-			"not a number": {with(func(f *node.Frame) {
+			"roster":     {with(func(f *frame.Frame) { f.Run = other }), node.RefusedRun},
+			"false name": {with(func(f *frame.Frame) { f.Sender = 3 }), node.RefusedSender},
+			"round 2":    {with(func(f *frame.Frame) { f.Round = 2 }), node.RefusedAhead},
+			"not a number": {with(func(f *frame.Frame) {
 				f.Payload = message(1, 0, float32(math.NaN()))
 			}), node.RefusedFrame},
-			"too many": {with(func(f *node.Frame) {
+			"too many": {with(func(f *frame.Frame) {
 				f.Payload = message(1, 0, make([]float32, 4*nodetest.Dim+1)...)
 			}), node.RefusedFrame},
-			"too short": {with(func(f *node.Frame) { f.Payload = message(1, 0, 1) }), node.RefusedFrame},
-			"twice": {with(func(f *node.Frame) {
+			"too short": {with(func(f *frame.Frame) { f.Payload = message(1, 0, 1) }), node.RefusedFrame},
+			"twice": {with(func(f *frame.Frame) {
 				f.Payload = append(shape(), shape()...)
 			}), node.RefusedFrame},
-			"for other eyes": {with(func(f *node.Frame) {
+			"for other eyes": {with(func(f *frame.Frame) {
 				f.Payload = message(1, 0, 1)
 				f.Payload[5] = 3
 			}), node.RefusedFrame},
@@ -123,11 +124,11 @@ func TestFlood(t *testing.T) {
 // flood sends every frame of messages 200 times more.
 type flood struct{ node.Transport }
 
-func (f flood) Send(ctx context.Context, to agent.ID, frame []byte) error {
-	err := f.Transport.Send(ctx, to, frame)
-	if err == nil && node.FrameKind(frame[5]) == node.Messages {
+func (f flood) Send(ctx context.Context, to agent.ID, raw []byte) error {
+	err := f.Transport.Send(ctx, to, raw)
+	if err == nil && frame.Kind(raw[5]) == frame.Messages {
 		for range 200 {
-			f.Transport.Send(ctx, to, frame)
+			f.Transport.Send(ctx, to, raw)
 		}
 	}
 	return err

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"sotto/node/frame"
 )
 
 // ends is why the node ends under the present roster: ErrChange or ErrRemoved.
@@ -40,7 +42,7 @@ func (h *change) part(ctx context.Context) error {
 			case l.forgone, l.onward, l.leaves && lingered:
 			case lingered && n.vanished(l):
 			case l.failed >= left && !behind, hasLeft(l) && n.outdone(): // it may have left already
-			case behind, l.owes(Progress):
+			case behind, l.owes(frame.Progress):
 				waiting++
 			}
 		}

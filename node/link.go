@@ -10,6 +10,7 @@ import (
 
 	"sotto/agent"
 	"sotto/node/checkpoint"
+	"sotto/node/frame"
 	"sotto/node/mailbox"
 	"sotto/node/mark"
 )
@@ -64,17 +65,17 @@ type farewell struct {
 
 // queued is a frame to be sent.
 type queued struct {
-	kind  FrameKind
+	kind  frame.Kind
 	round uint64
 	frame []byte
 	once  chan error // not nil: it is sent once, and what came of it goes here
 }
 
 // frame makes a frame of this node's. Node.mu is held.
-func (n *Node) frame(kind FrameKind, round uint64, payload []byte) queued {
-	f := Frame{Kind: kind, Run: n.cfg.Run, Sender: n.cfg.Self, Round: round, Payload: payload,
+func (n *Node) frame(kind frame.Kind, round uint64, payload []byte) queued {
+	f := frame.Frame{Kind: kind, Run: n.cfg.Run, Sender: n.cfg.Self, Round: round, Payload: payload,
 		Mark: n.mark(n.claim)}
-	return queued{kind: kind, round: round, frame: AppendFrame(nil, &f)}
+	return queued{kind: kind, round: round, frame: frame.Append(nil, &f)}
 }
 
 // lower goes on with frames of the first version. Node.mu is held.
@@ -84,7 +85,7 @@ func (l *link) lower() {
 	}
 	l.old, l.word = true, true
 	for i := range l.queue {
-		l.queue[i].frame = plain(l.queue[i].frame)
+		l.queue[i].frame = frame.Plain(l.queue[i].frame)
 	}
 	l.queue = slices.DeleteFunc(l.queue, func(q queued) bool { return q.frame == nil })
 	l.wake()
@@ -101,7 +102,7 @@ func (l *link) renew(n *Node) {
 }
 
 // drop takes frames of a kind out of the queue.
-func (l *link) drop(kind FrameKind) { l.unqueue(func(q queued) bool { return q.kind == kind }) }
+func (l *link) drop(kind frame.Kind) { l.unqueue(func(q queued) bool { return q.kind == kind }) }
 
 // unqueue takes frames out of the queue.
 func (l *link) unqueue(which func(q queued) bool) { l.queue = slices.DeleteFunc(l.queue, which) }
@@ -111,7 +112,7 @@ func (l *link) unqueue(which func(q queued) bool) { l.queue = slices.DeleteFunc(
 // that round.
 func (l *link) push(p queued) {
 	if l.old {
-		if p.frame = plain(p.frame); p.frame == nil {
+		if p.frame = frame.Plain(p.frame); p.frame == nil {
 			return
 		}
 	}
@@ -120,18 +121,18 @@ func (l *link) push(p queued) {
 		if q.kind == p.kind && q.round == p.round {
 			return
 		}
-		if q.kind != Messages {
+		if q.kind != frame.Messages {
 			continue
 		}
 		if rounds++; first < 0 {
 			first = i
 		}
-		if p.kind == Messages && p.round < q.round {
+		if p.kind == frame.Messages && p.round < q.round {
 			at = min(at, i)
 		}
 	}
 	l.queue = slices.Insert(l.queue, at, p)
-	if p.kind == Messages && rounds == checkpoint.Kept {
+	if p.kind == frame.Messages && rounds == checkpoint.Kept {
 		first = min(first, at)
 		l.queue = slices.Delete(l.queue, first, first+1)
 	}
@@ -145,7 +146,7 @@ func (l *link) urgent(p queued) {
 }
 
 // owes reports whether a frame of a kind is queued.
-func (l *link) owes(kind FrameKind) bool {
+func (l *link) owes(kind frame.Kind) bool {
 	return slices.ContainsFunc(l.queue, func(q queued) bool { return q.kind == kind })
 }
 
@@ -261,7 +262,7 @@ func (l *link) run(ctx context.Context, n *Node) {
 func (l *link) send(ctx context.Context, n *Node, p queued, hellos int) bool {
 	sending, cancel := context.WithTimeout(ctx, n.cfg.SendTimeout)
 	began := time.Now()
-	err := n.cfg.Transport.Send(sending, l.id, stamp(p.frame, began))
+	err := n.cfg.Transport.Send(sending, l.id, frame.Stamp(p.frame, began))
 	cancel()
 	if err == nil {
 		n.meter.Answer.Since(began)
@@ -280,14 +281,14 @@ func (l *link) send(ctx context.Context, n *Node, p queued, hellos int) bool {
 	switch {
 	case err == nil:
 		l.failed = 0
-		if hellos == l.hellos || p.kind == Hello {
+		if hellos == l.hellos || p.kind == frame.Hello {
 			l.queue = slices.DeleteFunc(l.queue, func(q queued) bool {
 				return q.kind == p.kind && q.round == p.round &&
-					(p.kind != Witness || same(q.frame, p.frame))
+					(p.kind != frame.Witness || same(q.frame, p.frame))
 			})
 		}
 		n.check.Counts.Bytes += uint64(len(p.frame))
-		if p.kind == Messages {
+		if p.kind == frame.Messages {
 			l.taken = max(l.taken, p.round+1)
 		}
 		// whom nobody waits for is late until it sends something itself
@@ -301,20 +302,20 @@ func (l *link) send(ctx context.Context, n *Node, p queued, hellos int) bool {
 		l.heard(n)
 		return p.once != nil
 	case errors.Is(err, RefusedEpoch):
-		if p.kind == Change {
-			l.drop(Change) // it has it
+		if p.kind == frame.Change {
+			l.drop(frame.Change) // it has it
 			return true
 		}
 		l.onward, l.queue = true, nil
 		n.signal()
-	case errors.Is(err, RefusedVersion) && p.frame[4] > oldestFrame && !n.cfg.SignedTerms &&
-		n.known[l.id].version <= oldestFrame:
+	case errors.Is(err, RefusedVersion) && p.frame[4] > frame.Oldest && !n.cfg.SignedTerms &&
+		n.known[l.id].version <= frame.Oldest:
 		n.cfg.Log.Warn("a peer takes frames of an older version", "peer", n.name(l.id))
-		n.known[l.id].version = oldestFrame
+		n.known[l.id].version = frame.Oldest
 		l.lower()
 		l.rest()
 		n.signal()
-	case errors.Is(err, RefusedVersion) && p.frame[4] == oldestFrame && n.cfg.marks():
+	case errors.Is(err, RefusedVersion) && p.frame[4] == frame.Oldest && n.cfg.marks():
 		l.complain(n, err)
 		l.renew(n) // it has been upgraded
 		l.rest()
@@ -331,7 +332,7 @@ func (l *link) send(ctx context.Context, n *Node, p queued, hellos int) bool {
 
 // turned notes why a frame of a kind was refused, and reports whether it is given up.
 // twin is another process's mark that the neighbor has shown, if any. Node.mu is held.
-func (l *link) turned(n *Node, refused Refusal, kind FrameKind, twin *mark.Signed) bool {
+func (l *link) turned(n *Node, refused Refusal, kind frame.Kind, twin *mark.Signed) bool {
 	switch a := &n.known[l.id]; refused {
 	case RefusedChange:
 		a.fork.next = cmp.Or(a.fork.next, anotherRoster)
@@ -340,8 +341,8 @@ func (l *link) turned(n *Node, refused Refusal, kind FrameKind, twin *mark.Signe
 	case RefusedEarly:
 		n.early(l)
 	}
-	if kind == Change { // it must not keep others from being sent
-		l.drop(Change)
+	if kind == frame.Change { // it must not keep others from being sent
+		l.drop(frame.Change)
 		return true
 	}
 	l.shut = refused == RefusedTwin || refused == RefusedTerms || refused == RefusedBehind
@@ -352,7 +353,7 @@ func (l *link) turned(n *Node, refused Refusal, kind FrameKind, twin *mark.Signe
 		n.signal()
 	}
 	if refused == RefusedTerms {
-		l.drop(Hello)
+		l.drop(frame.Hello)
 		n.agree(l, ^n.cfg.terms())
 		n.signal()
 	}
@@ -361,7 +362,7 @@ func (l *link) turned(n *Node, refused Refusal, kind FrameKind, twin *mark.Signe
 
 // file takes in the attestation of a neighbor that has finished. One that does not hold
 // is refused and named; what was held before stands.
-func (l *link) file(n *Node, f *Frame) error {
+func (l *link) file(n *Node, f *frame.Frame) error {
 	if len(f.Payload) == 0 || n.cfg.Keys == nil {
 		return nil
 	}

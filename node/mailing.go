@@ -7,6 +7,7 @@ import (
 
 	"sotto/agent"
 	"sotto/node/checkpoint"
+	"sotto/node/frame"
 	"sotto/node/mailbox"
 	"sotto/node/mark"
 	"sotto/topology"
@@ -223,22 +224,22 @@ func (m *mailing) queue(l *link, from uint64, hears func(l *link, round uint64) 
 	}
 	for i := range m.kept {
 		if k := &m.kept[i]; k.messages != nil && k.round >= from && hears(l, k.round) {
-			l.push(queued{kind: Messages, round: k.round, frame: k.frame(m.n, l.id)})
+			l.push(queued{kind: frame.Messages, round: k.round, frame: k.frame(m.n, l.id)})
 		}
 	}
 }
 
 // read takes in a frame of messages, if it is within the window.
-func (m *mailing) read(l *link, f *Frame, w window) error {
+func (m *mailing) read(l *link, f *frame.Frame, w window) error {
 	n := m.n
 	if v := m.sort(l, f, w, false); v != mailbox.Take {
 		return verdictError(v, f)
 	}
 	// the first message, and fits takes no second one
 	if len(f.Payload) > 0 && agent.IsBF16(f.Payload) != n.cfg.BF16 {
-		return fmt.Errorf("%w: %w: values of another format than the run's", RefusedFrame, ErrFrame)
+		return fmt.Errorf("%w: %w: values of another format than the run's", RefusedFrame, frame.ErrMalformed)
 	}
-	msgs, err := DecodeMessages(l.mail.Spare, f, n.cfg.Self, n.limits.values)
+	msgs, err := frame.DecodeMessages(l.mail.Spare, f, n.cfg.Self, n.limits.values)
 	l.mail.Spare = msgs
 	if err == nil {
 		err = m.fits(msgs)
@@ -255,21 +256,21 @@ func (m *mailing) read(l *link, f *Frame, w window) error {
 func (m *mailing) fits(msgs []agent.Message) error {
 	for i := range msgs {
 		if i > 0 || len(msgs[i].Body) != m.n.limits.length {
-			return fmt.Errorf("%w: message %d has %d values, allowed: one message, of %d", ErrFrame, i,
-				len(msgs[i].Body), m.n.limits.length)
+			return fmt.Errorf("%w: message %d has %d values, allowed: one message, of %d",
+				frame.ErrMalformed, i, len(msgs[i].Body), m.n.limits.length)
 		}
 		// all mass there is, and rounding
 		if w, most := msgs[i].Mass, float64(m.n.cfg.Graph.Agents()); m.n.cfg.Mass != (w > 0) || w < 0 ||
 			w > most*(1+1e-9) {
 			return fmt.Errorf("%w: mass %v, allowed: above 0 and at most %v with push-sum, 0 without",
-				ErrFrame, w, most)
+				frame.ErrMalformed, w, most)
 		}
 	}
 	return nil
 }
 
 // sort finds what becomes of f and, if put, takes the messages that were read.
-func (m *mailing) sort(l *link, f *Frame, w window, put bool) mailbox.Verdict {
+func (m *mailing) sort(l *link, f *frame.Frame, w window, put bool) mailbox.Verdict {
 	n := m.n
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -290,7 +291,7 @@ func (m *mailing) sort(l *link, f *Frame, w window, put bool) mailbox.Verdict {
 	return v
 }
 
-func verdictError(v mailbox.Verdict, f *Frame) error {
+func verdictError(v mailbox.Verdict, f *frame.Frame) error {
 	if v == mailbox.Ahead {
 		return fmt.Errorf("%w: round %d", RefusedAhead, f.Round)
 	}

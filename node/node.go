@@ -12,6 +12,7 @@ import (
 	"sotto/agent"
 	"sotto/node/checkpoint"
 	"sotto/node/courier"
+	"sotto/node/frame"
 	"sotto/node/mailbox"
 	"sotto/node/mark"
 	"sotto/node/meter"
@@ -29,7 +30,8 @@ const (
 // MaxPayload is the largest payload of a frame in a run whose model has dim parameters;
 // transports are made with it.
 func MaxPayload(dim int) int {
-	return max(mark.MaxAttestation, MaxAmendment, messagesPerFrame*agent.MessageSize(0)+4*messageValues*dim)
+	return max(mark.MaxAttestation, frame.MaxAmendment,
+		messagesPerFrame*agent.MessageSize(0)+4*messageValues*dim)
 }
 
 // Histograms are those of what this process of a node waits for.
@@ -258,7 +260,7 @@ func (n *Node) current(c *checkpoint.Checkpoint) {
 // finish queues the word that this node has finished, if it has. Node.mu is held.
 func (l *link) finish(n *Node) {
 	if n.check.Finished {
-		l.push(n.frame(Finished, n.check.Round, n.check.Attestation))
+		l.push(n.frame(frame.Finished, n.check.Round, n.check.Attestation))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"sotto/agent"
+	"sotto/node/frame"
 	"sotto/node/mark"
 	"sotto/topology"
 )
@@ -33,8 +34,8 @@ func (s *sent) frame(n *Node, to agent.ID) []byte {
 	if s.shared != nil {
 		return s.shared
 	}
-	f := Frame{Kind: Messages, Run: n.cfg.Run, Sender: n.cfg.Self, Round: s.round, Payload: s.messages,
-		Mark: n.mark(s.claim)}
+	f := frame.Frame{Kind: frame.Messages, Run: n.cfg.Run, Sender: n.cfg.Self, Round: s.round,
+		Payload: s.messages, Mark: n.mark(s.claim)}
 	own, all := []byte(nil), true
 	for b := s.messages; len(b) > 0; {
 		receiver, size, err := agent.MessageHead(b)
@@ -52,7 +53,7 @@ func (s *sent) frame(n *Node, to agent.ID) []byte {
 	if !all {
 		f.Payload = own
 	}
-	b := AppendFrame(make([]byte, 0, FrameHeader+len(f.Payload)+len(f.Mark)), &f)
+	b := frame.Append(make([]byte, 0, frame.HeaderSize+len(f.Payload)+len(f.Mark)), &f)
 	if all {
 		s.shared = b
 	}
@@ -67,12 +68,12 @@ func (m *mailing) pack(g *topology.Graph, outbox []agent.Message, round uint64) 
 		values += len(outbox[i].Body)
 		all = all && outbox[i].To == agent.Broadcast
 	}
-	size := FrameHeader + len(outbox)*agent.MessageSize(0) + 4*values + mark.Size
+	size := frame.HeaderSize + len(outbox)*agent.MessageSize(0) + 4*values + mark.Size
 	n.broadcasts.Store(all)
 	if m.unused(); cap(m.spare) < size {
 		m.spare = make([]byte, 0, size)
 	}
-	b := m.spare[:FrameHeader] // which is filled in last
+	b := m.spare[:frame.HeaderSize] // which is filled in last
 	m.spare, values = nil, 0
 	for _, msg := range outbox {
 		if to := msg.To; to != agent.Broadcast && (int(to) >= g.Agents() || g.Weight(to, n.cfg.Self) == 0) {
@@ -85,12 +86,13 @@ func (m *mailing) pack(g *topology.Graph, outbox []agent.Message, round uint64) 
 		msg.From, msg.Round = n.cfg.Self, round
 		b = n.encode(b, &msg)
 	}
-	if out.messages = b[FrameHeader:]; all {
-		f := Frame{Kind: Messages, Run: n.cfg.Run, Sender: n.cfg.Self, Round: round, Payload: out.messages}
+	if out.messages = b[frame.HeaderSize:]; all {
+		f := frame.Frame{Kind: frame.Messages, Run: n.cfg.Run, Sender: n.cfg.Self, Round: round,
+			Payload: out.messages}
 		if n.cfg.marks() {
 			f.Mark = []byte{} // it comes when all that it says is stored
 		}
-		appendHeader(b[:0], &f)
+		frame.AppendHeader(b[:0], &f)
 		out.shared = b
 	}
 	return out, nil
@@ -98,7 +100,7 @@ func (m *mailing) pack(g *topology.Graph, outbox []agent.Message, round uint64) 
 
 // vouch adds the mark to a frame that was made before it was stored. Node.mu is held.
 func (s *sent) vouch(n *Node) {
-	if n.cfg.marks() && len(s.shared) == FrameHeader+len(s.messages) {
+	if n.cfg.marks() && len(s.shared) == frame.HeaderSize+len(s.messages) {
 		s.shared = append(s.shared, n.mark(s.claim)...)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"sotto/node/checkpoint"
+	"sotto/node/frame"
 )
 
 // A pacer is how a node is driven: what makes it take its next step, what it takes in for
@@ -28,7 +29,7 @@ type pacer interface {
 	next(ctx context.Context) error
 	// take takes in a frame of the pacer's own kinds, and refuses others. The transport
 	// calls it, for each sender one frame at a time.
-	take(l *link, f *Frame) error
+	take(l *link, f *frame.Frame) error
 	// resend queues what a neighbor may lack, and the word that this node has finished.
 	// hello: the neighbor has just started, and may not know how far this node is.
 	// Node.mu is held.
@@ -67,6 +68,6 @@ func newPacer(n *Node) (pacer, error) {
 }
 
 // otherPace refuses a frame that no node of this run can have a use for.
-func otherPace(f *Frame) error {
+func otherPace(f *frame.Frame) error {
 	return fmt.Errorf("%w: kind %d is not of this run's pace", RefusedFrame, f.Kind)
 }

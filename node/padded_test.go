@@ -8,6 +8,7 @@ import (
 
 	"sotto/agent"
 	"sotto/node"
+	"sotto/node/frame"
 	"sotto/node/nodetest"
 	"sotto/node/pad"
 )
@@ -18,10 +19,10 @@ type ear struct {
 	at *[]time.Time
 }
 
-func (e ear) Send(ctx context.Context, to agent.ID, frame []byte) error {
+func (e ear) Send(ctx context.Context, to agent.ID, raw []byte) error {
 	leaves := time.Now()
-	err := e.Transport.Send(ctx, to, frame)
-	if err == nil && node.FrameKind(frame[5]) == node.Messages && to == 0 {
+	err := e.Transport.Send(ctx, to, raw)
+	if err == nil && frame.Kind(raw[5]) == frame.Messages && to == 0 {
 		*e.at = append(*e.at, leaves)
 	}
 	return err

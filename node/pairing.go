@@ -11,6 +11,7 @@ import (
 	"sotto/config"
 	"sotto/node/checkpoint"
 	"sotto/node/clock"
+	"sotto/node/frame"
 )
 
 // A pairwise wake between nodes. Whose clock rings draws a neighbor and asks it; a
@@ -208,7 +209,7 @@ func (p *pairing) consent(ctx context.Context, m meeting) error {
 	n := p.n
 	l := n.links[m.with]
 	n.mu.Lock()
-	f := n.frame(Ask, m.number, nil)
+	f := n.frame(frame.Ask, m.number, nil)
 	f.once = make(chan error, 1)
 	away := l.state == Gone && len(l.queue) > 0 // it is being tried already
 	if !away {
@@ -228,7 +229,7 @@ func (p *pairing) consent(ctx context.Context, m meeting) error {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	l.drop(Ask)
+	l.drop(frame.Ask)
 	return ErrUnreachable
 }
 
@@ -292,7 +293,7 @@ func (p *pairing) resend(l *link, _ bool) {
 // invite queues this node's stored offer, if it is for the neighbor. Node.mu is held.
 func (p *pairing) invite(l *link) {
 	if p.table.awaits != nil && p.table.awaits.with == l.id {
-		l.push(p.n.frame(Offer, p.n.check.Sent, p.n.check.Outbox))
+		l.push(p.n.frame(frame.Offer, p.n.check.Sent, p.n.check.Outbox))
 	}
 }
 
@@ -380,7 +381,7 @@ func (p *pairing) conclude(ctx context.Context, m meeting, report *RoundReport) 
 	n.check.Undo = nil
 	n.mu.Lock()
 	l := n.links[m.with]
-	l.drop(Offer)
+	l.drop(frame.Offer)
 	p.table.awaits, p.table.reply, p.table.busy = nil, nil, false
 	if reply == nil {
 		p.partners[m.with].missed = m.number + 1

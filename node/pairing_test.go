@@ -15,6 +15,7 @@ import (
 	"sotto/algo"
 	"sotto/config"
 	"sotto/node"
+	"sotto/node/frame"
 	"sotto/node/nodetest"
 	"sotto/node/wire"
 	"sotto/privacy/ledger"
@@ -319,9 +320,9 @@ func TestMeetingsThatFail(t *testing.T) {
 		}
 		bad := net.Open(t, 1)
 		var offers [][]byte
-		bad.Serve(func(_ agent.ID, frame []byte) error {
-			if node.FrameKind(frame[5]) == node.Offer {
-				offers = append(offers, slices.Clone(frame))
+		bad.Serve(func(_ agent.ID, raw []byte) error {
+			if frame.Kind(raw[5]) == frame.Offer {
+				offers = append(offers, slices.Clone(raw))
 			}
 			return nil
 		})
@@ -335,7 +336,7 @@ func TestMeetingsThatFail(t *testing.T) {
 			n.Params().Norm() != 0 {
 			t.Errorf("%d offers, %d charges, at %v: %+v", len(offers), l.Head().Seq, n.Params(), s)
 		}
-		late := node.AppendFrame(nil, &node.Frame{Kind: node.Reply, Run: w.Run, Sender: 1, Round: 0,
+		late := frame.Append(nil, &frame.Frame{Kind: frame.Reply, Run: w.Run, Sender: 1, Round: 0,
 			Payload: agent.AppendMessage(nil,
 				&agent.Message{From: 1, To: 0, Body: make(tensor.Vec, 2*nodetest.Dim)})})
 		for range 2 {
@@ -347,7 +348,7 @@ func TestMeetingsThatFail(t *testing.T) {
 			t.Errorf("after a late reply: %+v", s)
 		}
 		// An offer that nobody asked for, of a length that does not fit.
-		short := node.AppendFrame(nil, &node.Frame{Kind: node.Offer, Run: w.Run, Sender: 1, Round: 0,
+		short := frame.Append(nil, &frame.Frame{Kind: frame.Offer, Run: w.Run, Sender: 1, Round: 0,
 			Payload: agent.AppendMessage(nil, &agent.Message{From: 1, To: 0, Body: make(tensor.Vec, 3)})})
 		if err := bad.Send(context.Background(), 0, short); err != nil {
 			t.Error(err)
@@ -356,7 +357,7 @@ func TestMeetingsThatFail(t *testing.T) {
 		if s := n.Status(); s.Peers[0].Fault == "" || n.Params().Norm() != 0 {
 			t.Errorf("after a short offer: %+v", s)
 		}
-		ahead := node.AppendFrame(nil, &node.Frame{Kind: node.Ask, Run: w.Run, Sender: 1, Round: 3})
+		ahead := frame.Append(nil, &frame.Frame{Kind: frame.Ask, Run: w.Run, Sender: 1, Round: 3})
 		if err := bad.Send(context.Background(), 0, ahead); !errors.Is(err, node.RefusedAhead) {
 			t.Errorf("a fourth meeting of a node with three wakes: %v", err)
 		}
@@ -394,7 +395,7 @@ func TestConsentIsNotKept(t *testing.T) {
 		done := make(chan error)
 		go func() { done <- n.Run(ctx) }()
 		ask := func(i agent.ID, tr node.Transport) error {
-			return tr.Send(ctx, 1, node.AppendFrame(nil, &node.Frame{Kind: node.Ask, Run: w.Run, Sender: i}))
+			return tr.Send(ctx, 1, frame.Append(nil, &frame.Frame{Kind: frame.Ask, Run: w.Run, Sender: i}))
 		}
 		ends := make([]node.Transport, 3)
 		for _, i := range []agent.ID{0, 2} {

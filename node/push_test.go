@@ -14,6 +14,7 @@ import (
 	"sotto/algo"
 	"sotto/config"
 	"sotto/node"
+	"sotto/node/frame"
 	"sotto/node/nodetest"
 	"sotto/node/roster"
 	"sotto/privacy/ledger"
@@ -133,9 +134,9 @@ func TestHostileMass(t *testing.T) {
 				at[i] = r.net.Open(t, i)
 				at[i].Serve(func(agent.ID, []byte) error { return nil })
 			}
-			send := func(i agent.ID, kind node.FrameKind, round uint64, mass float64) error {
-				f := node.Frame{Kind: kind, Run: r.w.Run, Sender: i, Round: round}
-				if kind == node.Messages {
+			send := func(i agent.ID, kind frame.Kind, round uint64, mass float64) error {
+				f := frame.Frame{Kind: kind, Run: r.w.Run, Sender: i, Round: round}
+				if kind == frame.Messages {
 					f.Payload = agent.AppendMessage(nil, &agent.Message{
 						From:  i,
 						To:    agent.Broadcast,
@@ -144,28 +145,28 @@ func TestHostileMass(t *testing.T) {
 						Body:  make([]float32, nodetest.Dim),
 					})
 				}
-				return at[i].Send(context.Background(), 0, node.AppendFrame(nil, &f))
+				return at[i].Send(context.Background(), 0, frame.Append(nil, &f))
 			}
 			bad := []float64{0, -1, 4.1, math.MaxFloat64, math.NaN(), math.Inf(1)}
 			if !push {
 				bad = []float64{1, -1, math.SmallestNonzeroFloat64, math.NaN()}
 			}
 			for _, mass := range bad {
-				if err := send(3, node.Messages, 0, mass); !errors.Is(err, node.RefusedFrame) {
+				if err := send(3, frame.Messages, 0, mass); !errors.Is(err, node.RefusedFrame) {
 					t.Errorf("%s: mass %v: %v", name, mass, err)
 				}
 			}
-			if err := send(2, node.Messages, 0, 1); !errors.Is(err, node.RefusedSender) {
+			if err := send(2, frame.Messages, 0, 1); !errors.Is(err, node.RefusedSender) {
 				t.Errorf("%s: a round without that link: %v", name, err)
 			}
-			if err := send(3, node.Progress, 0, 0); !errors.Is(err, node.RefusedSender) {
+			if err := send(3, frame.Progress, 0, 0); !errors.Is(err, node.RefusedSender) {
 				t.Errorf("%s: progress of a member that hears nothing from here: %v", name, err)
 			}
-			if err := send(1, node.Progress, 1, 0); err != nil {
+			if err := send(1, frame.Progress, 1, 0); err != nil {
 				t.Errorf("%s: progress: %v", name, err)
 			}
 			good := map[bool]float64{true: .75}[push]
-			if err := send(3, node.Messages, 0, good); err != nil {
+			if err := send(3, frame.Messages, 0, good); err != nil {
 				t.Errorf("%s: mass %v: %v", name, good, err)
 			}
 			r.halt(0)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sotto/agent"
+	"sotto/node/frame"
 )
 
 // receive is the transport's handler. It names the sender of whatever it refuses.
@@ -54,10 +55,10 @@ func (n *Node) refuse(from agent.ID, err error) {
 
 // take reads a frame and takes in what it holds. It returns the word of a neighbor that
 // is there or has finished, also where the claim behind it is refused.
-func (n *Node) take(from agent.ID, b []byte) (hello *Frame, err error) {
-	f, err := DecodeFrame(b, n.limits.payload)
+func (n *Node) take(from agent.ID, b []byte) (hello *frame.Frame, err error) {
+	f, err := frame.Decode(b, n.limits.payload)
 	switch {
-	case errors.Is(err, ErrFrameVersion):
+	case errors.Is(err, frame.ErrVersion):
 		return nil, fmt.Errorf("%w: %w", RefusedVersion, err)
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", RefusedFrame, err)
@@ -69,7 +70,8 @@ func (n *Node) take(from agent.ID, b []byte) (hello *Frame, err error) {
 	n.mu.Lock()
 	greeting := n.greeting
 	n.mu.Unlock()
-	if greeting && f.Kind != Hello && f.Kind != Witness && f.Kind != Finished && f.Kind != Change {
+	if greeting && f.Kind != frame.Hello && f.Kind != frame.Witness && f.Kind != frame.Finished &&
+		f.Kind != frame.Change {
 		return nil, RefusedBusy
 	}
 	if err := n.examine(&f); err != nil {
@@ -77,36 +79,36 @@ func (n *Node) take(from agent.ID, b []byte) (hello *Frame, err error) {
 	}
 	l := n.links[from]
 	switch f.Kind {
-	case Witness:
+	case frame.Witness:
 		return nil, n.hear(&f)
-	case Change:
+	case frame.Change:
 		return nil, n.amend(&f)
 	}
-	if l == nil || f.Kind == Progress && !l.out || !fromAll(f.Kind) && l.mail == nil {
+	if l == nil || f.Kind == frame.Progress && !l.out || !fromAll(f.Kind) && l.mail == nil {
 		return nil, RefusedSender
 	}
 	switch f.Kind {
-	case Progress:
+	case frame.Progress:
 		l.reached(n, f.Round)
 		return nil, nil
-	case Hello:
+	case frame.Hello:
 		return &f, n.met(l, &f)
-	case Finished:
+	case frame.Finished:
 		return &f, l.file(n, &f)
 	}
 	return nil, n.pace.take(l, &f)
 }
 
 // met refuses a neighbor that waits for others in another way than this node.
-func (w *witness) met(l *link, f *Frame) error {
+func (w *witness) met(l *link, f *frame.Frame) error {
 	n := w.n
-	if len(f.Payload) != termsSize || !n.cfg.marks() {
+	if len(f.Payload) != frame.TermsSize || !n.cfg.marks() {
 		return nil
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	terms := binary.LittleEndian.Uint64(f.Payload)
-	n.known[l.id].clock.Take(terms>>clockAt, time.Now())
+	n.known[l.id].clock.Take(terms>>frame.ClockAt, time.Now())
 	if terms&proceeds == n.cfg.terms()&proceeds {
 		return nil
 	}
@@ -117,7 +119,9 @@ func (w *witness) met(l *link, f *Frame) error {
 
 // fromAll reports whether a kind of frame comes also from neighbors that this node does
 // not hear.
-func fromAll(k FrameKind) bool { return k == Hello || k == Finished || k == Progress }
+func fromAll(k frame.Kind) bool {
+	return k == frame.Hello || k == frame.Finished || k == frame.Progress
+}
 
 // reached notes how far a neighbor is that hears this node.
 func (l *link) reached(n *Node, round uint64) {
@@ -131,9 +135,9 @@ func (l *link) reached(n *Node, round uint64) {
 
 // greet answers a hello with the frames that the neighbor may lack, and notes a neighbor
 // that has finished. Node.mu is held.
-func (l *link) greet(n *Node, f *Frame) {
+func (l *link) greet(n *Node, f *frame.Frame) {
 	l.there(f.Round)
-	if f.Kind == Finished {
+	if f.Kind == frame.Finished {
 		l.finished = true
 		n.pace.release(l)
 		l.turn(n, Done)

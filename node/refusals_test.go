@@ -12,6 +12,7 @@ import (
 
 	"sotto/agent"
 	"sotto/node"
+	"sotto/node/frame"
 	"sotto/node/mark"
 	"sotto/node/nodetest"
 )
@@ -21,21 +22,21 @@ type refusing struct {
 	node.Transport
 	neighbor agent.ID
 	until    time.Time
-	answer   func(frame []byte) error
+	answer   func(raw []byte) error
 	asked    *int // how often; one link sends from one goroutine
 }
 
-func (r refusing) Send(ctx context.Context, to agent.ID, frame []byte) error {
+func (r refusing) Send(ctx context.Context, to agent.ID, raw []byte) error {
 	if to == r.neighbor && time.Now().Before(r.until) {
 		*r.asked++
-		return r.answer(frame)
+		return r.answer(raw)
 	}
-	return r.Transport.Send(ctx, to, frame)
+	return r.Transport.Send(ctx, to, raw)
 }
 
 // rerun has agent 1 refuse what agent 0 sends it, for ten seconds, and returns how often
 // it was asked.
-func rerun(t *testing.T, change func(c *node.Config), answer func(frame []byte) error) (*running, *int) {
+func rerun(t *testing.T, change func(c *node.Config), answer func(raw []byte) error) (*running, *int) {
 	asked := new(int)
 	r := start(t, nodetest.Options{Factory: factory(t, "dsgd"), Change: func(i int, c *node.Config) {
 		if change != nil {
@@ -61,18 +62,18 @@ func TestOneAnswerEndsNobody(t *testing.T) {
 	signed := func(c *node.Config) { c.SignedTerms = true }
 	for name, tc := range map[string]struct {
 		change func(c *node.Config)
-		answer func(frame []byte) error
+		answer func(raw []byte) error
 	}{
 		"a twin without a mark": {nil, func([]byte) error { return node.RefusedTwin }},
 		"a twin with a forged mark": {nil, func(b []byte) error {
-			f, _ := node.DecodeFrame(b, 1<<20)
+			f, _ := frame.Decode(b, 1<<20)
 			m := signedBy0(f.Run, 5)
 			m[len(m)-1] ^= 1
 			return &node.Twin{Mark: m}
 		}},
 		"this process's mark": {nil, func(b []byte) error { return &node.Twin{Mark: b[len(b)-mark.Size:]} }},
 		"a mark of an earlier process": {nil, func(b []byte) error {
-			f, _ := node.DecodeFrame(b, 1<<20)
+			f, _ := frame.Decode(b, 1<<20)
 			return &node.Twin{Mark: signedBy0(f.Run, 0)}
 		}},
 		"a short mark": {nil, func([]byte) error { return &node.Twin{Mark: []byte{1}} }},
@@ -95,7 +96,7 @@ func TestOneAnswerEndsNobody(t *testing.T) {
 func TestATwinIsShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, _ := rerun(t, nil, func(b []byte) error {
-			f, _ := node.DecodeFrame(b, 1<<20)
+			f, _ := frame.Decode(b, 1<<20)
 			return node.FromAnswer(node.Answer(&node.Twin{Mark: signedBy0(f.Run, 5)}))
 		})
 		if err := <-r.done[0]; !errors.Is(err, node.ErrClone) || !strings.Contains(err.Error(), "agent 1") {
@@ -142,27 +143,27 @@ func TestTwoThatRefuseEachOther(t *testing.T) {
 		r := prepare(t, nodetest.Options{Factory: factory(t, "bcd"), Interval: time.Minute}, openMemory)
 		other := r.net.Open(t, 1)
 		defer other.Close()
-		says := func(kind node.FrameKind, generation uint64) error {
+		says := func(kind frame.Kind, generation uint64) error {
 			m := mark.Mark{Round: 5, Generation: generation, Process: 7,
 				Claim: mark.Claim{Sent: mark.NoRound, Earlier: mark.NoRound}}
-			f := node.Frame{Kind: kind, Run: r.w.Run, Sender: 1}
+			f := frame.Frame{Kind: kind, Run: r.w.Run, Sender: 1}
 			f.Mark = m.Encode(f.Run, func(b []byte) []byte { return ed25519.Sign(nodetest.Key(1), b) })
-			return other.Send(context.Background(), 0, node.AppendFrame(nil, &f))
+			return other.Send(context.Background(), 0, frame.Append(nil, &f))
 		}
 		r.start(t, 0)
 		synctest.Wait()
 		var asked atomic.Int64
 		other.Serve(func(_ agent.ID, b []byte) error {
-			if node.FrameKind(b[5]) != node.Messages || asked.Load() > 1000 {
+			if frame.Kind(b[5]) != frame.Messages || asked.Load() > 1000 {
 				return nil
 			}
 			asked.Add(1)
-			if err := says(node.Witness, 0); !errors.Is(err, node.RefusedBehind) {
+			if err := says(frame.Witness, 0); !errors.Is(err, node.RefusedBehind) {
 				t.Errorf("a member that has gone back: %v", err)
 			}
 			return node.RefusedBehind
 		})
-		if err := says(node.Hello, 1); err != nil {
+		if err := says(frame.Hello, 1); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(10 * time.Second)
@@ -176,11 +177,11 @@ func TestTwoThatRefuseEachOther(t *testing.T) {
 // liar says in its testimonies that it waits in another way.
 type liar struct{ node.Transport }
 
-func (l liar) Send(ctx context.Context, to agent.ID, frame []byte) error {
-	if node.FrameKind(frame[5]) == node.Witness {
-		frame = node.Remark(frame, nodetest.Key(1), func(f *node.Frame, _ *mark.Mark) { f.Payload[0] ^= 1 })
+func (l liar) Send(ctx context.Context, to agent.ID, raw []byte) error {
+	if frame.Kind(raw[5]) == frame.Witness {
+		raw = node.Remark(raw, nodetest.Key(1), func(f *frame.Frame, _ *mark.Mark) { f.Payload[0] ^= 1 })
 	}
-	return l.Transport.Send(ctx, to, frame)
+	return l.Transport.Send(ctx, to, raw)
 }
 
 // Where all have signed how they wait, nobody is ended by a member that says otherwise.

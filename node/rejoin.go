@@ -2,6 +2,7 @@ package node
 
 import (
 	"sotto/node/checkpoint"
+	"sotto/node/frame"
 	"sotto/node/mark"
 )
 
@@ -58,7 +59,7 @@ func (m *mailing) restart() {
 	defer m.n.mu.Unlock()
 	m.n.claim, m.n.signed = mark.Claim{Sent: mark.NoRound, Earlier: mark.NoRound}, nil
 	for _, l := range m.n.order {
-		l.drop(Messages)
+		l.drop(frame.Messages)
 	}
 }
 
@@ -87,7 +88,7 @@ func (p *pairing) rejoin(wakes uint64) error {
 	}
 	n.mu.Lock()
 	for _, l := range n.order {
-		l.drop(Offer)
+		l.drop(frame.Offer)
 	}
 	p.table.awaits, p.table.reply, p.table.busy = nil, nil, false
 	n.check.Counts.Skipped += wakes - n.check.Round

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"sotto/config"
+	"sotto/node/frame"
 	"sotto/node/mailbox"
 	"sotto/topology"
 )
@@ -102,8 +103,8 @@ func (p *replay) resend(l *link, _ bool) {
 	l.finish(p.n)
 }
 
-func (p *replay) take(l *link, f *Frame) error {
-	if f.Kind != Messages {
+func (p *replay) take(l *link, f *frame.Frame) error {
+	if f.Kind != frame.Messages {
 		return otherPace(f)
 	}
 	return p.read(l, f, p)

@@ -10,6 +10,7 @@ import (
 
 	"sotto/agent"
 	"sotto/node"
+	"sotto/node/frame"
 )
 
 // A member is restored from a snapshot, once or twice, while a neighbor lacks what it had
@@ -65,9 +66,9 @@ type apart struct {
 	until atomic.Int64 // in nanoseconds of Unix
 }
 
-func (l *apart) Send(ctx context.Context, to agent.ID, frame []byte) error {
-	if to == 2 && node.FrameKind(frame[5]) == node.Messages && time.Now().UnixNano() < l.until.Load() {
+func (l *apart) Send(ctx context.Context, to agent.ID, raw []byte) error {
+	if to == 2 && frame.Kind(raw[5]) == frame.Messages && time.Now().UnixNano() < l.until.Load() {
 		return node.ErrUnreachable
 	}
-	return l.Transport.Send(ctx, to, frame)
+	return l.Transport.Send(ctx, to, raw)
 }

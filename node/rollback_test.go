@@ -17,6 +17,7 @@ import (
 	"sotto/agent"
 	"sotto/internal/long"
 	"sotto/node"
+	"sotto/node/frame"
 	"sotto/node/mark"
 	"sotto/node/nodetest"
 	"sotto/privacy/ledger"
@@ -74,9 +75,9 @@ type leaving struct {
 	most *atomic.Uint64
 }
 
-func (l leaving) Send(ctx context.Context, to agent.ID, frame []byte) error {
-	err := l.Transport.Send(ctx, to, frame)
-	if m := node.MarkOf(frame); err == nil && m.Generation == 0 {
+func (l leaving) Send(ctx context.Context, to agent.ID, raw []byte) error {
+	err := l.Transport.Send(ctx, to, raw)
+	if m := node.MarkOf(raw); err == nil && m.Generation == 0 {
 		for was := l.most.Load(); m.Charges > was && !l.most.CompareAndSwap(was, m.Charges); {
 			was = l.most.Load()
 		}
@@ -461,15 +462,15 @@ type farAhead struct {
 	round uint64
 }
 
-func (l farAhead) Send(ctx context.Context, to agent.ID, frame []byte) error {
-	if to == 0 && node.FrameKind(frame[5]) == node.Messages {
-		frame = node.Remark(frame, nodetest.Key(1), func(f *node.Frame, m *mark.Mark) {
+func (l farAhead) Send(ctx context.Context, to agent.ID, raw []byte) error {
+	if to == 0 && frame.Kind(raw[5]) == frame.Messages {
+		raw = node.Remark(raw, nodetest.Key(1), func(f *frame.Frame, m *mark.Mark) {
 			f.Round, m.Round = l.round, l.round
 			f.Payload = message(1, l.round, 1)
 			m.Claim = (&mark.Claim{Sent: mark.NoRound, Earlier: mark.NoRound}).Next(l.round, f.Payload)
 		})
 	}
-	return l.Transport.Send(ctx, to, frame)
+	return l.Transport.Send(ctx, to, raw)
 }
 
 // twoTongued tells one neighbor something else than the others, with marks that fit.
@@ -479,9 +480,9 @@ type twoTongued struct {
 	chain *mark.Claim
 }
 
-func (l twoTongued) Send(ctx context.Context, to agent.ID, frame []byte) error {
-	if to == l.to && node.FrameKind(frame[5]) == node.Messages {
-		frame = node.Remark(frame, nodetest.Key(1), func(f *node.Frame, m *mark.Mark) {
+func (l twoTongued) Send(ctx context.Context, to agent.ID, raw []byte) error {
+	if to == l.to && frame.Kind(raw[5]) == frame.Messages {
+		raw = node.Remark(raw, nodetest.Key(1), func(f *frame.Frame, m *mark.Mark) {
 			at := f.Payload[len(f.Payload)-4:]
 			x := math.Float32frombits(binary.LittleEndian.Uint32(at))
 			binary.LittleEndian.PutUint32(at, math.Float32bits(x+1))
@@ -491,7 +492,7 @@ func (l twoTongued) Send(ctx context.Context, to agent.ID, frame []byte) error {
 			m.Claim = *l.chain
 		})
 	}
-	return l.Transport.Send(ctx, to, frame)
+	return l.Transport.Send(ctx, to, raw)
 }
 
 // A member that tells its neighbors different things is found, with a proof that anybody
@@ -574,10 +575,10 @@ func TestMembersUpgradeOneByOne(t *testing.T) {
 type oldFrames struct{ node.Transport }
 
 func (o oldFrames) Serve(h node.Handler) {
-	o.Transport.Serve(func(from agent.ID, frame []byte) error {
-		if len(frame) > 4 && frame[4] > 1 {
+	o.Transport.Serve(func(from agent.ID, raw []byte) error {
+		if len(raw) > 4 && raw[4] > 1 {
 			return node.RefusedVersion
 		}
-		return h(from, frame)
+		return h(from, raw)
 	})
 }

@@ -8,6 +8,7 @@ import (
 
 	"sotto/agent"
 	"sotto/node"
+	"sotto/node/frame"
 	"sotto/node/nodetest"
 	"sotto/node/wire"
 )
@@ -32,7 +33,7 @@ func TestTheSecondWayIsTaken(t *testing.T) {
 	x := wire.NewSeveral(a.Open(0), b.Open(0))
 	defer x.Close()
 	x.Serve(func(agent.ID, []byte) error { return nil })
-	hello := node.AppendFrame(nil, &node.Frame{Kind: node.Hello})
+	hello := frame.Append(nil, &frame.Frame{Kind: frame.Hello})
 	err := x.Send(context.Background(), 1, hello)
 	if !errors.Is(err, node.ErrUnreachable) || strings.Count(err.Error(), "; then ") != 1 {
 		t.Errorf("nobody is there: %v", err)

@@ -11,6 +11,7 @@ import (
 
 	"sotto/agent"
 	"sotto/node"
+	"sotto/node/frame"
 	"sotto/node/nodetest"
 	"sotto/privacy/ledger"
 	"sotto/privacy/ledger/ledgertest"
@@ -244,14 +245,14 @@ func TestHostileRoundsByChance(t *testing.T) {
 				Round: round,
 				Body:  make([]float32, nodetest.Dim),
 			}
-			f := node.Frame{
-				Kind:    node.Messages,
+			f := frame.Frame{
+				Kind:    frame.Messages,
 				Run:     r.w.Run,
 				Sender:  1,
 				Round:   round,
 				Payload: agent.AppendMessage(nil, &m),
 			}
-			return tr.Send(context.Background(), 0, node.AppendFrame(nil, &f))
+			return tr.Send(context.Background(), 0, frame.Append(nil, &f))
 		}
 		var linked []uint64
 		apart := uint64(0)

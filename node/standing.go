@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sotto/node/checkpoint"
+	"sotto/node/frame"
 	"sotto/node/mark"
 	"sotto/node/roster"
 )
@@ -66,8 +67,9 @@ func (s *standing) mark(c mark.Claim) []byte {
 // former mark it would be refused for good. Node.mu is held.
 func (s *standing) resign(l *link) {
 	for i, q := range l.queue {
-		if (q.kind == Witness || q.kind == Change || q.kind == Progress) && q.frame[4] != oldestFrame {
-			l.queue[i] = s.n.frame(q.kind, s.n.check.Round, q.frame[FrameHeader:len(q.frame)-mark.Size])
+		marked := q.frame[4] != frame.Oldest
+		if marked && (q.kind == frame.Witness || q.kind == frame.Change || q.kind == frame.Progress) {
+			l.queue[i] = s.n.frame(q.kind, s.n.check.Round, q.frame[frame.HeaderSize:len(q.frame)-mark.Size])
 		}
 	}
 }
@@ -148,12 +150,12 @@ func (s *standing) rejoin() error {
 
 // hail says hello to a neighbor, in place of an older word. Node.mu is held.
 func (l *link) hail(n *Node) {
-	l.drop(Hello)
+	l.drop(frame.Hello)
 	var terms []byte
 	if n.cfg.marks() {
 		terms = u64(nil, n.cfg.terms())
 	}
-	l.urgent(n.frame(Hello, n.check.Round, terms))
+	l.urgent(n.frame(frame.Hello, n.check.Round, terms))
 }
 
 // ask waits until the neighbors have said what they know of this node. Where a round
@@ -176,7 +178,7 @@ func (s *standing) ask(ctx context.Context) error {
 		n.mu.Lock()
 		missing, there, untold := 0, 0, 0
 		for _, l := range n.order {
-			if slices.ContainsFunc(l.queue, func(q queued) bool { return q.kind == Hello }) {
+			if slices.ContainsFunc(l.queue, func(q queued) bool { return q.kind == frame.Hello }) {
 				untold++
 			}
 			// who had finished may have left

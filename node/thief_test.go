@@ -8,6 +8,7 @@ import (
 
 	"sotto/agent"
 	"sotto/node"
+	"sotto/node/frame"
 	"sotto/node/mark"
 	"sotto/node/nodetest"
 )
@@ -55,10 +56,10 @@ type thief struct {
 	tried  *bool
 }
 
-func (l thief) Send(ctx context.Context, to agent.ID, frame []byte) error {
-	err := l.Transport.Send(ctx, to, frame)
-	f, _ := node.DecodeFrame(frame, 1<<20)
-	if to != 0 || f.Kind != node.Messages || f.Round != 20 || err != nil || *l.tried {
+func (l thief) Send(ctx context.Context, to agent.ID, raw []byte) error {
+	err := l.Transport.Send(ctx, to, raw)
+	f, _ := frame.Decode(raw, 1<<20)
+	if to != 0 || f.Kind != frame.Messages || f.Round != 20 || err != nil || *l.tried {
 		return err
 	}
 	*l.tried = true
@@ -67,8 +68,8 @@ func (l thief) Send(ctx context.Context, to agent.ID, frame []byte) error {
 		said := mark.Testimony{Terms: 1<<8 | 2<<16, Marks: []mark.Testified{{Member: who,
 			Signed: m.Encode(l.run, func(b []byte) []byte { return ed25519.Sign(l.stolen[who], b) })}}}
 		w := f
-		w.Kind, w.Payload = node.Witness, said.Append(nil)
-		_ = l.Transport.Send(ctx, 0, node.AppendFrame(nil, &w))
+		w.Kind, w.Payload = frame.Witness, said.Append(nil)
+		_ = l.Transport.Send(ctx, 0, frame.Append(nil, &w))
 	}
 	for _, sent := range []uint64{20, 19} {
 		testify(2, mark.Mark{Round: 20, Claim: mark.Claim{Sent: sent, Sum: [32]byte{byte(sent)}}})

@@ -10,6 +10,7 @@ import (
 	"sotto/config"
 	"sotto/node/checkpoint"
 	"sotto/node/clock"
+	"sotto/node/frame"
 	"sotto/node/mailbox"
 )
 
@@ -128,9 +129,9 @@ func (p *ticker) resume(c *checkpoint.Checkpoint) error {
 func (p *ticker) queue(l *link, from uint64) {
 	if k := p.last(); l.out && k.messages != nil && k.round >= from {
 		l.queue = slices.DeleteFunc(l.queue, func(q queued) bool {
-			return q.kind == Messages && q.round < k.round
+			return q.kind == frame.Messages && q.round < k.round
 		})
-		l.push(queued{kind: Messages, round: k.round, frame: k.frame(p.n, l.id)})
+		l.push(queued{kind: frame.Messages, round: k.round, frame: k.frame(p.n, l.id)})
 	}
 }
 
@@ -139,8 +140,8 @@ func (p *ticker) resend(l *link, _ bool) {
 	l.finish(p.n)
 }
 
-func (p *ticker) take(l *link, f *Frame) error {
-	if f.Kind != Messages {
+func (p *ticker) take(l *link, f *frame.Frame) error {
+	if f.Kind != frame.Messages {
 		return otherPace(f)
 	}
 	return p.read(l, f, p)

@@ -1,12 +1,14 @@
 package node
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
 
 	"sotto/agent"
 	"sotto/config"
 	"sotto/node/checkpoint"
+	"sotto/node/frame"
 	"sotto/tensor"
 )
 
@@ -35,27 +37,28 @@ func (c *Config) checkHolders() error {
 }
 
 // take takes in a token, or the word that one of this node's is taken.
-func (p *visits) take(l *link, f *Frame) error {
-	if f.Kind != Token && f.Kind != Taken {
+func (p *visits) take(l *link, f *frame.Frame) error {
+	if f.Kind != frame.Token && f.Kind != frame.Taken {
 		return otherPace(f)
 	}
 	n := p.n
 	count := uint64(len(p.seen))
 	h := hop{from: f.Sender, to: n.cfg.Self, token: int(f.Round % count), steps: f.Round / count}
 	if h.steps == 0 || h.steps > p.steps {
-		return fmt.Errorf("%w: %w: a token of %d steps, allowed: 1 to %d", RefusedFrame, ErrFrame, h.steps,
-			p.steps)
+		return fmt.Errorf("%w: %w: a token of %d steps, allowed: 1 to %d", RefusedFrame,
+			frame.ErrMalformed, h.steps, p.steps)
 	}
-	if f.Kind == Taken {
+	if f.Kind == frame.Taken {
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		l.shows(n, 0)
 		p.forget(func(o *hop) bool { return o.to == l.id && p.number(o) == f.Round })
 		return nil
 	}
-	msgs, err := DecodeMessages(nil, f, n.cfg.Self, n.limits.values)
+	msgs, err := frame.DecodeMessages(nil, f, n.cfg.Self, n.limits.values)
 	if err == nil && (len(msgs) != 1 || len(msgs[0].Body) != n.cfg.Dim) {
-		err = fmt.Errorf("%w: %d messages, allowed: one of %d values", ErrFrame, len(msgs), n.cfg.Dim)
+		err = fmt.Errorf("%w: %d messages, allowed: one of %d values", frame.ErrMalformed, len(msgs),
+			n.cfg.Dim)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", RefusedFrame, err)
@@ -94,8 +97,8 @@ func (p *visits) take(l *link, f *Frame) error {
 // held.
 func (p *visits) release(l *link) {
 	p.out = slices.DeleteFunc(p.out, func(o hop) bool { return o.to == l.id })
-	l.drop(Token)
-	l.drop(Taken)
+	l.drop(frame.Token)
+	l.drop(frame.Taken)
 }
 
 // Tokens returns the final tokens, by number; nil for those that still walk, and for all
@@ -172,4 +175,18 @@ func (p *visits) decode(b []byte, self agent.ID, agents, dim int) error {
 		return fmt.Errorf("%w: %w", checkpoint.ErrState, err)
 	}
 	return nil
+}
+
+func u64(b []byte, vs ...uint64) []byte {
+	for _, v := range vs {
+		b = binary.LittleEndian.AppendUint64(b, v)
+	}
+	return b
+}
+
+func flag(b bool) uint64 {
+	if b {
+		return 1
+	}
+	return 0
 }

@@ -13,6 +13,7 @@ import (
 	"sotto/agent"
 	"sotto/algo"
 	"sotto/node"
+	"sotto/node/frame"
 	"sotto/node/nodetest"
 	"sotto/privacy/ledger"
 )
@@ -146,20 +147,21 @@ func duel(t *testing.T, steps uint64, change func(c *node.Config)) (
 	other = r.net.Open(t, 1)
 	return r, other, func(k uint64) {
 		t.Helper()
-		f := node.Frame{Kind: node.Token, Run: r.w.Run, Sender: 1, Round: k, Payload: agent.AppendMessage(nil,
-			&agent.Message{From: 1, To: 0, Round: k, Body: make([]float32, nodetest.Dim)})}
-		if err := other.Send(context.Background(), 0, node.AppendFrame(nil, &f)); err != nil {
+		f := frame.Frame{Kind: frame.Token, Run: r.w.Run, Sender: 1, Round: k,
+			Payload: agent.AppendMessage(nil,
+				&agent.Message{From: 1, To: 0, Round: k, Body: make([]float32, nodetest.Dim)})}
+		if err := other.Send(context.Background(), 0, frame.Append(nil, &f)); err != nil {
 			t.Error(err)
 		}
 	}
 }
 
 // collect takes all frames that come, and returns the rounds of those of a kind.
-func collect(tr node.Transport, kind node.FrameKind) func() []uint64 {
+func collect(tr node.Transport, kind frame.Kind) func() []uint64 {
 	var mu sync.Mutex
 	var rounds []uint64
 	tr.Serve(func(_ agent.ID, b []byte) error {
-		f, err := node.DecodeFrame(b, node.MaxPayload(nodetest.Dim))
+		f, err := frame.Decode(b, node.MaxPayload(nodetest.Dim))
 		if err == nil && f.Kind == kind {
 			mu.Lock()
 			defer mu.Unlock()
@@ -186,7 +188,7 @@ func TestUnthankedTokens(t *testing.T) {
 				hand(k)
 				time.Sleep(time.Minute)
 			}
-			came := collect(other, node.Token)
+			came := collect(other, frame.Token)
 			r.halt(0)
 			r.start(t, 0)
 			time.Sleep(time.Minute)
@@ -209,7 +211,7 @@ func TestStaleTokens(t *testing.T) {
 			hand(k)
 			time.Sleep(time.Millisecond)
 		}
-		taken := collect(other, node.Taken)
+		taken := collect(other, frame.Taken)
 		time.Sleep(time.Minute)
 		if n := len(taken()); n != 1 {
 			t.Errorf("%d words of thanks, want 1", n)
@@ -235,7 +237,7 @@ func TestNoThanksBeforeTheStore(t *testing.T) {
 					return head()
 				}
 			})
-			taken := collect(other, node.Taken)
+			taken := collect(other, frame.Taken)
 			between = func() {
 				hand(k)
 				time.Sleep(time.Second)
@@ -273,45 +275,45 @@ func TestHostileTokens(t *testing.T) {
 		var mu sync.Mutex
 		var taken []uint64
 		other.Serve(func(_ agent.ID, b []byte) error {
-			if f, err := node.DecodeFrame(b, node.MaxPayload(nodetest.Dim)); err == nil &&
-				f.Kind == node.Taken {
+			if f, err := frame.Decode(b, node.MaxPayload(nodetest.Dim)); err == nil &&
+				f.Kind == frame.Taken {
 				mu.Lock()
 				taken = append(taken, f.Round)
 				mu.Unlock()
 			}
 			return nil
 		})
-		send := func(kind node.FrameKind, round uint64, values int) error {
-			f := node.Frame{Kind: kind, Run: r.w.Run, Sender: 1, Round: round}
+		send := func(kind frame.Kind, round uint64, values int) error {
+			f := frame.Frame{Kind: kind, Run: r.w.Run, Sender: 1, Round: round}
 			if values >= 0 {
 				f.Payload = agent.AppendMessage(nil,
 					&agent.Message{From: 1, To: 0, Round: round, Body: make([]float32, values)})
 			}
-			return other.Send(context.Background(), 0, node.AppendFrame(nil, &f))
+			return other.Send(context.Background(), 0, frame.Append(nil, &f))
 		}
 		for name, c := range map[string]struct {
-			kind   node.FrameKind
+			kind   frame.Kind
 			round  uint64
 			values int
 		}{
-			"no step":        {node.Token, 0, nodetest.Dim},
-			"too many steps": {node.Token, 2*steps + 2, nodetest.Dim},
-			"too many":       {node.Token, 1 << 63, nodetest.Dim},
-			"short":          {node.Token, 4, 2},
-			"empty":          {node.Token, 4, -1},
-			"rounds":         {node.Messages, 4, nodetest.Dim},
+			"no step":        {frame.Token, 0, nodetest.Dim},
+			"too many steps": {frame.Token, 2*steps + 2, nodetest.Dim},
+			"too many":       {frame.Token, 1 << 63, nodetest.Dim},
+			"short":          {frame.Token, 4, 2},
+			"empty":          {frame.Token, 4, -1},
+			"rounds":         {frame.Messages, 4, nodetest.Dim},
 		} {
 			if err := send(c.kind, c.round, c.values); err == nil {
 				t.Errorf("%s was taken", name)
 			}
 		}
 		for range 2 { // final already: a copy is thanked for
-			if err := send(node.Token, 2*steps, nodetest.Dim); err != nil {
+			if err := send(frame.Token, 2*steps, nodetest.Dim); err != nil {
 				t.Error(err)
 			}
 			synctest.Wait()
 		}
-		if err := send(node.Token, 2*3, nodetest.Dim); err != nil {
+		if err := send(frame.Token, 2*3, nodetest.Dim); err != nil {
 			t.Error(err)
 		}
 		time.Sleep(time.Minute)
@@ -320,7 +322,7 @@ func TestHostileTokens(t *testing.T) {
 			t.Errorf("thanked for %v", taken)
 		}
 		mu.Unlock()
-		if err := send(node.Taken, 5, -1); err != nil { // of nothing
+		if err := send(frame.Taken, 5, -1); err != nil { // of nothing
 			t.Error(err)
 		}
 		r.halt(0)

@@ -26,7 +26,7 @@ type Transport interface {
 	Close() error
 }
 
-// Handler takes a frame from an authenticated member. A frame whose header FrameSize
+// Handler takes a frame from an authenticated member. A frame whose header frame.Size
 // refuses, or that ends early, is handed over as far as it was read, so that the handler
 // can name its sender. The bytes are the handler's until it returns. The error is nil or
 // wraps a Refusal, which the sender gets; the rest of the error stays here.

@@ -11,6 +11,7 @@ import (
 
 	"sotto/agent"
 	"sotto/node"
+	"sotto/node/frame"
 	"sotto/node/nodetest"
 	"sotto/node/wire"
 	"sotto/privacy/ledger"
@@ -156,12 +157,12 @@ type older struct {
 	until time.Time
 }
 
-func (o older) Send(ctx context.Context, to agent.ID, frame []byte) error {
+func (o older) Send(ctx context.Context, to agent.ID, raw []byte) error {
 	if time.Now().Before(o.until) {
-		frame = append([]byte(nil), frame...)
-		frame[4] = 9
+		raw = append([]byte(nil), raw...)
+		raw[4] = 9
 	}
-	return o.Transport.Send(ctx, to, frame)
+	return o.Transport.Send(ctx, to, raw)
 }
 
 // A member of another version is named as such and waited for; after its upgrade the run
@@ -236,8 +237,8 @@ func TestFloodsTakeNoMemory(t *testing.T) {
 				runtime.ReadMemStats(&before)
 				body := make(tensor.Vec, dim)
 				for k := range uint64(flood) {
-					f := node.AppendFrame(nil, &node.Frame{
-						Kind:    node.Messages,
+					f := frame.Append(nil, &frame.Frame{
+						Kind:    frame.Messages,
 						Run:     w.Run,
 						Sender:  1,
 						Round:   k % 2 * k,

@@ -9,6 +9,7 @@ import (
 
 	"sotto/agent"
 	"sotto/node/checkpoint"
+	"sotto/node/frame"
 	"sotto/tensor"
 )
 
@@ -214,7 +215,7 @@ func (p *visits) overtaken(h *hop) {
 func (p *visits) forget(over func(o *hop) bool) {
 	p.out = slices.DeleteFunc(p.out, func(o hop) bool {
 		if l := p.n.links[o.to]; l != nil && over(&o) {
-			l.unqueue(func(q queued) bool { return q.kind == Token && q.round == p.number(&o) })
+			l.unqueue(func(q queued) bool { return q.kind == frame.Token && q.round == p.number(&o) })
 		}
 		return over(&o)
 	})
@@ -278,7 +279,7 @@ func (p *visits) hand(l *link, resend bool) {
 		}
 		h.sent = true
 		number := p.number(h)
-		l.push(n.frame(Token, number, agent.AppendMessage(nil,
+		l.push(n.frame(frame.Token, number, agent.AppendMessage(nil,
 			&agent.Message{From: n.cfg.Self, To: h.to, Round: number, Body: h.body})))
 	}
 }
@@ -287,6 +288,6 @@ func (p *visits) hand(l *link, resend bool) {
 // token. Node.mu is held.
 func (p *visits) thank(l *link, number uint64) {
 	tokens := uint64(len(p.seen))
-	l.unqueue(func(q queued) bool { return q.kind == Taken && q.round%tokens == number%tokens })
-	l.push(p.n.frame(Taken, number, nil))
+	l.unqueue(func(q queued) bool { return q.kind == frame.Taken && q.round%tokens == number%tokens })
+	l.push(p.n.frame(frame.Taken, number, nil))
 }

@@ -12,6 +12,7 @@ import (
 	"sotto/agent"
 	"sotto/node/clock"
 	"sotto/node/courier"
+	"sotto/node/frame"
 	"sotto/node/mark"
 )
 
@@ -98,7 +99,7 @@ func (w *witness) shown(answer error) *mark.Signed {
 
 // examine looks at the mark of a frame: whether it fits what the frame brings, and what
 // its sender has shown before.
-func (w *witness) examine(f *Frame) error {
+func (w *witness) examine(f *frame.Frame) error {
 	n := w.n
 	if f.Mark == nil {
 		return n.unmarked(f.Sender)
@@ -107,13 +108,14 @@ func (w *witness) examine(f *Frame) error {
 		return nil
 	}
 	h, err := n.verified(f.Mark, f.Sender)
-	switch one := err == nil && f.Kind == Messages && n.broadcasts.Load(); {
-	case err != nil && f.Kind == Change: // of a later roster, with the key that its sender has there
+	switch one := err == nil && f.Kind == frame.Messages && n.broadcasts.Load(); {
+	case err != nil && f.Kind == frame.Change: // of a later roster, with the key that its sender has there
 		return nil
 	case one && h.Mark.Of(f.Payload) != h.Sum:
-		err = fmt.Errorf("%w: messages that its mark is not of", ErrFrame)
+		err = fmt.Errorf("%w: messages that its mark is not of", frame.ErrMalformed)
 	case one && h.Sent != f.Round:
-		err = fmt.Errorf("%w: messages of round %d with the mark of round %d", ErrFrame, f.Round, h.Sent)
+		err = fmt.Errorf("%w: messages of round %d with the mark of round %d", frame.ErrMalformed, f.Round,
+			h.Sent)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", RefusedFrame, err)
@@ -134,16 +136,17 @@ func (w *witness) unmarked(from agent.ID) error {
 	defer n.mu.Unlock()
 	a := &n.known[from]
 	switch {
-	case a.version > oldestFrame:
-		return fmt.Errorf("%w: %w %d, after frames of version %d", RefusedVersion, ErrFrameVersion,
-			oldestFrame, a.version)
+	case a.version > frame.Oldest:
+		return fmt.Errorf("%w: %w %d, after frames of version %d", RefusedVersion, frame.ErrVersion,
+			frame.Oldest, a.version)
 	case n.cfg.marks() && n.cfg.SignedTerms:
-		return fmt.Errorf("%w: %w %d, allowed: %d", RefusedVersion, ErrFrameVersion, oldestFrame, newestFrame)
+		return fmt.Errorf("%w: %w %d, allowed: %d", RefusedVersion, frame.ErrVersion,
+			frame.Oldest, frame.Newest)
 	case n.cfg.marks() && a.version == 0:
 		n.cfg.Log.Warn("a peer sends frames of an older version: whether it was rolled back, or says "+
-			"different things, is not seen", "peer", n.name(from), "version", oldestFrame)
+			"different things, is not seen", "peer", n.name(from), "version", frame.Oldest)
 	}
-	a.version = oldestFrame
+	a.version = frame.Oldest
 	if l := n.links[from]; l != nil && n.cfg.marks() {
 		l.lower()
 		n.signal()
@@ -152,12 +155,12 @@ func (w *witness) unmarked(from agent.ID) error {
 }
 
 // admit says whether a frame with a verified mark is taken. Node.mu is held.
-func (w *witness) admit(f *Frame, a *acquaintance, h *mark.Signed) error {
+func (w *witness) admit(f *frame.Frame, a *acquaintance, h *mark.Signed) error {
 	n := w.n
 	if l := n.links[f.Sender]; l != nil && l.old {
 		l.renew(n)
 	}
-	a.version = newestFrame
+	a.version = frame.Newest
 	if a.lied && n.cfg.DropLiars {
 		return RefusedLiar
 	}
@@ -171,11 +174,11 @@ func (w *witness) admit(f *Frame, a *acquaintance, h *mark.Signed) error {
 	}
 	anew := n.anew(f.Sender, &last.Mark)
 	if anew && h.Lacks(&last.Mark) || !anew && h.Behind(&last.Mark) {
-		if !anew && h.Generation == last.Generation && (f.Kind != Hello || h.Process == last.Process) {
+		if !anew && h.Generation == last.Generation && (f.Kind != frame.Hello || h.Process == last.Process) {
 			return nil // it was under way while others came
 		}
 		n.back(f.Sender, a, h)
-		if f.Kind == Hello && h.Process != last.Process && h.Process != a.rival {
+		if f.Kind == frame.Hello && h.Process != last.Process && h.Process != a.rival {
 			// what was under way of a process that has ended is one round further at most
 			a.rival, a.retired, a.until = h.Process, last.Process, last.Round+1
 		} else if h.Process == a.rival && last.Process == a.retired && last.Round > a.until {
@@ -194,7 +197,7 @@ func (w *witness) admit(f *Frame, a *acquaintance, h *mark.Signed) error {
 		n.cfg.Log.Warn("a peer has another ledger than before", "peer", n.name(f.Sender), "ledger",
 			fmt.Sprintf("%x", h.Ledger), "before", fmt.Sprintf("%x", last.Ledger))
 	}
-	if f.Kind == Hello && h.Process != last.Process {
+	if f.Kind == frame.Hello && h.Process != last.Process {
 		a.retired, a.until = last.Process, max(h.Round, last.Round)
 	}
 	a.Keep(*h)
@@ -230,15 +233,11 @@ func (w *witness) Marks() (all []mark.Held) {
 	return all
 }
 
-// Of terms.
-const (
-	termsSize = 8 // bytes
-	proceeds  = 1 // Missing is Proceed
-)
+const proceeds = 1 // of terms: Missing is Proceed
 
 // terms are those that this node runs under, for others to compare.
 func (c *Config) terms() uint64 {
-	t := uint64(oldestFrame)<<8 | uint64(newestFrame)<<16
+	t := uint64(frame.Oldest)<<8 | uint64(frame.Newest)<<16
 	if c.Missing == Proceed {
 		t |= proceeds
 	}
@@ -247,7 +246,7 @@ func (c *Config) terms() uint64 {
 
 // hear takes in what another member holds: marks of others, which are compared with those
 // that came here, and of this node, which may have been further than it knows.
-func (w *witness) hear(f *Frame) error {
+func (w *witness) hear(f *frame.Frame) error {
 	n := w.n
 	t, err := mark.ReadTestimony(f.Payload, len(n.known))
 	if err != nil {
@@ -276,7 +275,7 @@ func (w *witness) hear(f *Frame) error {
 	defer n.mu.Unlock()
 	if l := n.links[f.Sender]; l != nil {
 		a := &n.known[f.Sender]
-		a.clock.Take(t.Terms>>clockAt, time.Now())
+		a.clock.Take(t.Terms>>frame.ClockAt, time.Now())
 		if a.by == 0 && len(f.Mark) == mark.Size {
 			m := mark.Read(f.Mark)
 			a.by, a.forgot = m.Process, a.forgot || m.Generation > a.since
@@ -301,13 +300,13 @@ func (w *witness) testify(to agent.ID, others []mark.Testified, wants bool) {
 		}
 	}
 	if l := n.links[to]; l != nil {
-		if n.known[to].version != oldestFrame {
-			l.drop(Witness)
-			l.urgent(n.frame(Witness, n.check.Round, t.Append(nil)))
+		if n.known[to].version != frame.Oldest {
+			l.drop(frame.Witness)
+			l.urgent(n.frame(frame.Witness, n.check.Round, t.Append(nil)))
 		}
 		return
 	}
-	n.courier.Send(to, n.frame(Witness, n.check.Round, t.Append(nil)).frame)
+	n.courier.Send(to, n.frame(frame.Witness, n.check.Round, t.Append(nil)).frame)
 }
 
 // exchange shows others who hear the same members the marks of those, in turns: two for

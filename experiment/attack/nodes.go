@@ -14,6 +14,7 @@ import (
 	"sotto/agent"
 	"sotto/node"
 	"sotto/node/checkpoint"
+	"sotto/node/frame"
 	"sotto/node/wire"
 	"sotto/privacy/audit"
 )
@@ -123,7 +124,7 @@ func (t *tap) Write(b []byte) (int, error) {
 		return len(b), nil
 	}
 	t.err = wire.ReadCapture(bytes.NewReader(b), func(s wire.Sent) error {
-		if s.Frame.Kind != node.Messages || s.Frame.Round != t.next || t.sent[s.To] != nil {
+		if s.Frame.Kind != frame.Messages || s.Frame.Round != t.next || t.sent[s.To] != nil {
 			return nil
 		}
 		sent, err := s.Messages(node.MaxPayload(t.of.dim))

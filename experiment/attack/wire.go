@@ -6,7 +6,7 @@ import (
 	"os"
 
 	"sotto/agent"
-	"sotto/node"
+	"sotto/node/frame"
 	"sotto/node/mark"
 	"sotto/node/roster"
 	"sotto/node/wire"
@@ -40,7 +40,7 @@ func Wire(capture, dir string, asks *agent.Schedule, rosters ...*roster.Roster) 
 		first[r.Digest()] = r.Run()
 	}
 	err = wire.ReadCapture(file, func(s wire.Sent) error {
-		if s.Frame.Kind == node.Change {
+		if s.Frame.Kind == frame.Change {
 			if r, err := roster.Parse("an amendment", s.Frame.Payload); err == nil {
 				first[r.Digest()] = r.Run()
 			}
@@ -61,9 +61,9 @@ func Wire(capture, dir string, asks *agent.Schedule, rosters ...*roster.Roster) 
 		}
 		what := s.Frame.Payload
 		switch s.Frame.Kind {
-		case node.Token, node.Offer, node.Reply: // their numbers are not those of the charges' rounds
+		case frame.Token, frame.Offer, frame.Reply: // their numbers are not those of the charges' rounds
 			w.Answers, w.Unnumbered = nil, true
-		case node.Messages:
+		case frame.Messages:
 			l.To = agent.Broadcast
 			var err error
 			if what, err = unnumbered(&s); err != nil {

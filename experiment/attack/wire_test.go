@@ -12,7 +12,7 @@ import (
 
 	"sotto/agent"
 	"sotto/experiment/attack"
-	"sotto/node"
+	"sotto/node/frame"
 	"sotto/privacy/account"
 	"sotto/privacy/ledger"
 	"sotto/tensor"
@@ -48,14 +48,14 @@ func chargedFor(t *testing.T, run [32]byte, rounds ...uint64) string {
 	return dir
 }
 
-// frame is one of member 0's in a capture, with a message that says what.
-func frame(run [32]byte, kind node.FrameKind, to agent.ID, round uint64, what float32) []byte {
+// framed is one of member 0's in a capture, with a message that says what.
+func framed(run [32]byte, kind frame.Kind, to agent.ID, round uint64, what float32) []byte {
 	m := agent.Message{To: agent.Broadcast, Round: round, Body: tensor.Vec{what, 2}}
-	if kind != node.Messages {
+	if kind != frame.Messages {
 		m.To = to
 	}
-	f := node.Frame{Kind: kind, Run: run, Round: round, Payload: agent.AppendMessage(nil, &m)}
-	return node.AppendFrame(binary.LittleEndian.AppendUint32(nil, uint32(to)), &f)
+	f := frame.Frame{Kind: kind, Run: run, Round: round, Payload: agent.AppendMessage(nil, &m)}
+	return frame.Append(binary.LittleEndian.AppendUint32(nil, uint32(to)), &f)
 }
 
 // What has left a node is held against its ledger: one content for all receivers of a
@@ -65,18 +65,18 @@ func TestWire(t *testing.T) {
 	for name, c := range map[string]struct {
 		ledger  string
 		content func(k uint64, to agent.ID) float32
-		kind    node.FrameKind
+		kind    frame.Kind
 		bad     bool
 		says    string
 	}{
-		"honest":         {chargedFor(t, run, 0, 3, 6), nil, node.Messages, false, "charges 0"},
-		"a round free":   {chargedFor(t, run, 0, 6), nil, node.Messages, true, "charges 1"},
-		"of another run": {chargedFor(t, [32]byte{2}, 0, 3, 6), nil, node.Messages, true, "charges 3"},
+		"honest":         {chargedFor(t, run, 0, 3, 6), nil, frame.Messages, false, "charges 0"},
+		"a round free":   {chargedFor(t, run, 0, 6), nil, frame.Messages, true, "charges 1"},
+		"of another run": {chargedFor(t, [32]byte{2}, 0, 3, 6), nil, frame.Messages, true, "charges 3"},
 		"two contents": {chargedFor(t, run, 0, 3, 6), func(k uint64, to agent.ID) float32 {
 			return float32(k) + float32(to)/8
-		}, node.Messages, true, "versions 9"},
-		"tokens":            {chargedFor(t, run, 4), nil, node.Token, false, "not compared 1"},
-		"tokens of another": {chargedFor(t, [32]byte{2}, 4), nil, node.Token, true, "charges 18"},
+		}, frame.Messages, true, "versions 9"},
+		"tokens":            {chargedFor(t, run, 4), nil, frame.Token, false, "not compared 1"},
+		"tokens of another": {chargedFor(t, [32]byte{2}, 4), nil, frame.Token, true, "charges 18"},
 	} {
 		content := c.content
 		if content == nil {
@@ -85,7 +85,7 @@ func TestWire(t *testing.T) {
 		var b []byte
 		for k := range uint64(9) {
 			for to := agent.ID(1); to < 3; to++ {
-				b = append(b, frame(run, c.kind, to, k, content(k, to))...)
+				b = append(b, framed(run, c.kind, to, k, content(k, to))...)
 			}
 		}
 		path := filepath.Join(t.TempDir(), "wire")

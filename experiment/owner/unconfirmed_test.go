@@ -17,6 +17,7 @@ import (
 	"sotto/experiment/rundir"
 	"sotto/node"
 	"sotto/node/checkpoint"
+	"sotto/node/frame"
 	"sotto/node/wire"
 )
 
@@ -26,15 +27,15 @@ type upTo struct {
 	round uint64
 }
 
-func (u upTo) Send(ctx context.Context, to agent.ID, frame []byte) error {
-	f, err := node.DecodeFrame(frame, len(frame))
+func (u upTo) Send(ctx context.Context, to agent.ID, raw []byte) error {
+	f, err := frame.Decode(raw, len(raw))
 	if err != nil {
 		return err
 	}
-	if f.Kind == node.Messages && f.Round >= u.round {
+	if f.Kind == frame.Messages && f.Round >= u.round {
 		return node.ErrUnreachable
 	}
-	return u.Transport.Send(ctx, to, frame)
+	return u.Transport.Send(ctx, to, raw)
 }
 
 // runUpTo has members take part until all have completed so many rounds, and stops them.

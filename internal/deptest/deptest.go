@@ -27,7 +27,7 @@ var layers = [][]string{
 	{"topology", "data", "privacy/ledger", "privacy", "privacy/account/network"},
 	{"node/mark", "node/roster", "data/catalog", "data/summary", "data/memory", "query"},
 	{"data/fetch"},
-	{"node/checkpoint"},
+	{"node/checkpoint", "node/frame"},
 	{"oracle", "algo", "sim", "node"},
 	{"experiment/plan", "experiment/finishing", "node/p2p", "node/folder", "node/wire", "node/pad",
 		"node/endpoint",
@@ -73,7 +73,7 @@ type rule struct {
 // sealed are the packages that only see public vectors.
 var sealed = []string{"algo", "sim", "node", "node/p2p", "node/folder", "node/wire", "node/mark",
 	"node/pad", "node/pieces", "node/roster", "node/checkpoint", "node/endpoint", "node/keyfile",
-	"node/clock", "node/courier", "node/mailbox", "node/meter", "agent"}
+	"node/clock", "node/courier", "node/frame", "node/mailbox", "node/meter", "agent"}
 
 var rules = []rule{
 	{in: sealed, path: "sotto/data",

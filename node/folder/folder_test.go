@@ -26,6 +26,7 @@ import (
 	"sotto/algo"
 	"sotto/internal/scratch"
 	"sotto/node"
+	"sotto/node/frame"
 	"sotto/node/mark"
 	"sotto/node/nodetest"
 	"sotto/node/p2p"
@@ -243,7 +244,7 @@ func (p *pair) named(t *testing.T, text string) {
 // What somebody does who can write to the folder is refused, and the file is named:
 // truncated, altered, huge and foreign files, and old ones that come again.
 func TestHostileFiles(t *testing.T) {
-	frame := node.AppendFrame(nil, &node.Frame{Kind: node.Hello})
+	raw := frame.Append(nil, &frame.Frame{Kind: frame.Hello})
 	for name, file := range map[string]func(p *pair, l label, good []byte) ([]byte, label){
 		"truncated": func(_ *pair, l label, good []byte) ([]byte, label) { return good[:len(good)/2], l },
 		"empty":     func(_ *pair, l label, good []byte) ([]byte, label) { return nil, l },
@@ -266,7 +267,7 @@ func TestHostileFiles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := openPair(t)
 			l := frameLabel(0, 1, 7, p.a.session, p.b.session)
-			good, err := p.a.seal(l, frame)
+			good, err := p.a.seal(l, raw)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -277,7 +278,7 @@ func TestHostileFiles(t *testing.T) {
 			if p.count() != 0 {
 				t.Errorf("the handler got %d frames", p.count())
 			}
-			if err := send(p.a, 1, frame); err != nil || p.count() != 1 {
+			if err := send(p.a, 1, raw); err != nil || p.count() != 1 {
 				t.Errorf("an honest frame after it: %v, %d frames", err, p.count())
 			}
 		})
@@ -288,8 +289,8 @@ func TestHostileFiles(t *testing.T) {
 // signs again says inside whose it was.
 func TestAFrameSignedAgain(t *testing.T) {
 	p := openPair(t)
-	frame := node.AppendFrame(nil, &node.Frame{Kind: node.Hello})
-	good, err := p.a.seal(frameLabel(0, 1, 1, p.a.session, p.b.session), frame)
+	raw := frame.Append(nil, &frame.Frame{Kind: frame.Hello})
+	good, err := p.a.seal(frameLabel(0, 1, 1, p.a.session, p.b.session), raw)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -308,14 +309,14 @@ func TestAFrameSignedAgain(t *testing.T) {
 // between, and a frame for an earlier start of its receiver never is.
 func TestReplayedFiles(t *testing.T) {
 	p := openPair(t)
-	frame := node.AppendFrame(nil, &node.Frame{Kind: node.Hello})
+	raw := frame.Append(nil, &frame.Frame{Kind: frame.Hello})
 	l := frameLabel(0, 1, 1, p.a.session, p.b.session)
-	good, err := p.a.seal(l, frame)
+	good, err := p.a.seal(l, raw)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 3 {
-		if err := send(p.a, 1, frame); err != nil {
+		if err := send(p.a, 1, raw); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -351,9 +352,9 @@ func TestForeignThingsInTheFolder(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(dir, name), 0o644); err != nil {
 		t.Skip("no pipes here: ", err)
 	}
-	frame := node.AppendFrame(nil, &node.Frame{Kind: node.Hello})
+	raw := frame.Append(nil, &frame.Frame{Kind: frame.Hello})
 	for range 50 {
-		if err := send(p.a, 1, frame); err != nil {
+		if err := send(p.a, 1, raw); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -377,15 +378,15 @@ func TestAnAnswerThatTakesLongerThanASend(t *testing.T) {
 	release, count := make(chan struct{}), 0
 	b.Serve(func(agent.ID, []byte) error { count++; <-release; return node.RefusedAhead })
 	a.Serve(func(agent.ID, []byte) error { return nil })
-	frame := node.AppendFrame(nil, &node.Frame{Kind: node.Hello})
+	raw := frame.Append(nil, &frame.Frame{Kind: frame.Hello})
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
-	err := a.Send(ctx, 1, frame)
+	err := a.Send(ctx, 1, raw)
 	cancel()
 	if !errors.Is(err, node.ErrUnreachable) {
 		t.Fatalf("before the answer: %v", err)
 	}
 	close(release)
-	if err := send(a, 1, frame); !errors.Is(err, node.RefusedAhead) || count != 1 {
+	if err := send(a, 1, raw); !errors.Is(err, node.RefusedAhead) || count != 1 {
 		t.Errorf("after it: %v; %d frames were handed over", err, count)
 	}
 }
@@ -401,7 +402,7 @@ func TestAnAnswerToAHelloOfAnotherTime(t *testing.T) {
 	b.Serve(func(agent.ID, []byte) error { count++; <-release; return nil })
 	a.Serve(func(agent.ID, []byte) error { return nil })
 	hello := func(at, round uint64) []byte {
-		return node.AppendFrame(nil, &node.Frame{Kind: node.Hello, Round: round,
+		return frame.Append(nil, &frame.Frame{Kind: frame.Hello, Round: round,
 			Payload: binary.LittleEndian.AppendUint64(nil, 1|at<<24), Mark: make([]byte, mark.Size)})
 	}
 	for at := range uint64(3) {
@@ -428,17 +429,17 @@ func TestTheLongestFrame(t *testing.T) {
 	defer a.Close()
 	defer b.Close()
 	got := 0
-	b.Serve(func(_ agent.ID, frame []byte) error { got = len(frame); return nil })
+	b.Serve(func(_ agent.ID, raw []byte) error { got = len(raw); return nil })
 	a.Serve(func(agent.ID, []byte) error { return nil })
-	frame := node.AppendFrame(nil, &node.Frame{Kind: node.Messages, Payload: make([]byte, 1000),
+	raw := frame.Append(nil, &frame.Frame{Kind: frame.Messages, Payload: make([]byte, 1000),
 		Mark: make([]byte, mark.Size)})
-	if err := send(a, 1, frame); err != nil || got != len(frame) {
-		t.Errorf("%v; %d bytes came, want %d", err, got, len(frame))
+	if err := send(a, 1, raw); err != nil || got != len(raw) {
+		t.Errorf("%v; %d bytes came, want %d", err, got, len(raw))
 	}
 }
 
-func send(tr node.Transport, to agent.ID, frame []byte) error {
+func send(tr node.Transport, to agent.ID, raw []byte) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	return tr.Send(ctx, to, frame)
+	return tr.Send(ctx, to, raw)
 }

@@ -9,6 +9,7 @@ import (
 
 	"sotto/agent"
 	"sotto/node"
+	"sotto/node/frame"
 )
 
 // inbox is what a transport knows of the frames of a member. It belongs to the goroutine
@@ -128,7 +129,7 @@ func (t *Transport) look(in *inbox, l label) {
 		return
 	}
 	// as from a network: what is no frame is handed over as far as it can be read
-	body, _ = node.ReadFrame(bytes.NewReader(body), t.maxPayload, file[:0])
+	body, _ = frame.Read(bytes.NewReader(body), t.maxPayload, file[:0])
 	t.mu.Lock()
 	handler := t.handler
 	if t.closed {

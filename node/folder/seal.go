@@ -15,7 +15,7 @@ import (
 	"filippo.io/age"
 
 	"sotto/agent"
-	"sotto/node"
+	"sotto/node/frame"
 	"sotto/node/mark"
 )
 
@@ -154,7 +154,7 @@ func (x *sealer) unseal(l label, file []byte, max int) ([]byte, error) {
 
 // maxBody is the length of the longest frame, its mark included, maxFile that of the
 // longest file.
-func (x *sealer) maxBody() int { return x.maxPayload + node.FrameHeader + mark.Size }
+func (x *sealer) maxBody() int { return x.maxPayload + frame.HeaderSize + mark.Size }
 
 func (x *sealer) maxFile() int { return x.maxBody() + x.maxBody()/2048 + 2048 }
 

@@ -12,6 +12,7 @@ import (
 
 	"sotto/agent"
 	"sotto/node"
+	"sotto/node/frame"
 )
 
 // outbox are the frames to a member that lie in the folder.
@@ -31,7 +32,7 @@ type letter struct {
 // Send implements node.Transport. A frame whose Send has ended without an answer stays in
 // the folder; sent again, if only with another time, it is the same file. So an answer
 // may take longer than one Send.
-func (t *Transport) Send(ctx context.Context, to agent.ID, frame []byte) error {
+func (t *Transport) Send(ctx context.Context, to agent.ID, raw []byte) error {
 	if int(to) >= len(t.peers) || to == t.self {
 		return fmt.Errorf("%w: agent %d, allowed: 0 to %d but %d", node.ErrUnreachable, to, len(t.peers)-1,
 			t.self)
@@ -44,7 +45,7 @@ func (t *Transport) Send(ctx context.Context, to agent.ID, frame []byte) error {
 	t.sending.Add(1)
 	t.mu.Unlock()
 	defer t.sending.Done()
-	answer, err := t.send(ctx, to, frame)
+	answer, err := t.send(ctx, to, raw)
 	if err == nil {
 		return node.FromAnswer(answer)
 	}
@@ -57,12 +58,12 @@ func (t *Transport) Send(ctx context.Context, to agent.ID, frame []byte) error {
 // errNotThere says that a member's node has not come to the folder, or has left it.
 var errNotThere = errors.New("its node is not there: it has no session file in the folder")
 
-func (t *Transport) send(ctx context.Context, to agent.ID, frame []byte) ([]byte, error) {
+func (t *Transport) send(ctx context.Context, to agent.ID, raw []byte) ([]byte, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	// what is no frame goes as far as a receiver would read it
-	body, _ := node.ReadFrame(bytes.NewReader(frame), t.maxPayload, nil)
+	body, _ := frame.Read(bytes.NewReader(raw), t.maxPayload, nil)
 	var l *letter
 	defer func() { t.peers[to].abandon(l) }()
 	for {
@@ -98,7 +99,7 @@ func (t *Transport) post(to agent.ID, s session, body []byte, old *letter) (*let
 	o := &t.peers[to].outbox
 	o.sending.Lock()
 	defer o.sending.Unlock()
-	l := &letter{sum: sha256.Sum256(node.Unstamped(body)), waiting: true}
+	l := &letter{sum: sha256.Sum256(frame.Unstamped(body)), waiting: true}
 	for _, other := range o.letters {
 		if !other.waiting && other.sum == l.sum && other.to == s {
 			other.waiting = true

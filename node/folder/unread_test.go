@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"sotto/agent"
-	"sotto/node"
+	"sotto/node/frame"
 )
 
 // A frame that could not be read for a moment was passed over for good. What was read and
@@ -66,11 +66,11 @@ func TestFrameWithoutAModeForAMoment(t *testing.T) {
 	var taken atomic.Int32
 	a.Serve(func(agent.ID, []byte) error { return nil })
 	b.Serve(func(agent.ID, []byte) error { taken.Add(1); return nil })
-	frame := node.AppendFrame(nil, &node.Frame{Kind: node.Messages, Round: 1, Payload: []byte("hello")})
+	raw := frame.Append(nil, &frame.Frame{Kind: frame.Messages, Round: 1, Payload: []byte("hello")})
 	send := func(d time.Duration) error {
 		ctx, cancel := context.WithTimeout(context.Background(), d)
 		defer cancel()
-		return a.Send(ctx, 1, frame)
+		return a.Send(ctx, 1, raw)
 	}
 	old := syscall.Umask(0o777)
 	err := send(2 * time.Second)

@@ -14,6 +14,7 @@ import (
 
 	"sotto/agent"
 	"sotto/node"
+	"sotto/node/frame"
 	"sotto/node/mark"
 )
 
@@ -53,11 +54,11 @@ type box struct {
 	answer error
 }
 
-func (b *box) handle(from agent.ID, frame []byte) error {
+func (b *box) handle(from agent.ID, raw []byte) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.frames, b.from = append(b.frames, slices.Clone(frame)), append(b.from, from)
-	clear(frame) // the bytes are the handler's
+	b.frames, b.from = append(b.frames, slices.Clone(raw)), append(b.from, from)
+	clear(raw) // the bytes are the handler's
 	return b.answer
 }
 
@@ -67,8 +68,8 @@ func (b *box) count() int {
 	return len(b.frames)
 }
 
-func frame(sender agent.ID, round uint64, payload []byte) []byte {
-	return node.AppendFrame(nil, &node.Frame{Kind: node.Messages, Sender: sender, Round: round,
+func messages(sender agent.ID, round uint64, payload []byte) []byte {
+	return frame.Append(nil, &frame.Frame{Kind: frame.Messages, Sender: sender, Round: round,
 		Payload: payload})
 }
 
@@ -105,7 +106,7 @@ func arrives(t *testing.T, n Network) {
 		big[i] = byte(i * 7)
 	}
 	for k, payload := range [][]byte{nil, {1, 2, 3}, big} {
-		want := frame(0, uint64(k), payload)
+		want := messages(0, uint64(k), payload)
 		if err := send(a, 1, want); err != nil {
 			t.Fatal(err)
 		}
@@ -113,14 +114,14 @@ func arrives(t *testing.T, n Network) {
 			t.Fatalf("frame %d did not arrive as it was sent", k)
 		}
 	}
-	if err := send(b, 0, frame(1, 0, nil)); err != nil || at0.count() != 1 || at0.from[0] != 1 {
+	if err := send(b, 0, messages(1, 0, nil)); err != nil || at0.count() != 1 || at0.from[0] != 1 {
 		t.Fatalf("the way back: %v, %d frames", err, at0.count())
 	}
 	if at2.count() != 0 {
 		t.Error("a third member got frames")
 	}
 	// What a frame says about its sender is not what the transport says.
-	if err := send(a, 1, frame(2, 9, nil)); err != nil || at1.from[3] != 0 {
+	if err := send(a, 1, messages(2, 9, nil)); err != nil || at1.from[3] != 0 {
 		t.Errorf("sender %d, %v; want 0", at1.from[3], err)
 	}
 }
@@ -132,7 +133,7 @@ func refusals(t *testing.T, n Network) {
 	for _, r := range []node.Refusal{node.RefusedFrame, node.RefusedVersion, node.RefusedRun,
 		node.RefusedSender, node.RefusedAhead} {
 		at1.answer = fmt.Errorf("private words: %w", r)
-		err := send(a, 1, frame(0, 1, nil))
+		err := send(a, 1, messages(0, 1, nil))
 		var got node.Refusal
 		if !errors.As(err, &got) || got != r || errors.Is(err, node.ErrUnreachable) {
 			t.Errorf("refusal %v came back as %v", r, err)
@@ -141,20 +142,20 @@ func refusals(t *testing.T, n Network) {
 	shown := bytes.Repeat([]byte{1, 2, 3, 4}, mark.Size/4+1)[:mark.Size]
 	at1.answer = fmt.Errorf("private words: %w", &node.Twin{Mark: shown})
 	var twin *node.Twin
-	if err := send(a, 1, frame(0, 1, nil)); !errors.As(err, &twin) || !bytes.Equal(twin.Mark, shown) ||
+	if err := send(a, 1, messages(0, 1, nil)); !errors.As(err, &twin) || !bytes.Equal(twin.Mark, shown) ||
 		!errors.Is(err, node.RefusedTwin) {
 		t.Errorf("a twin's mark came back as %v", err)
 	}
 	at1.answer = node.RefusedTwin
-	if err := send(a, 1, frame(0, 1, nil)); !errors.Is(err, node.RefusedFrame) {
+	if err := send(a, 1, messages(0, 1, nil)); !errors.Is(err, node.RefusedFrame) {
 		t.Errorf("a twin without a mark came back as %v", err)
 	}
 	at1.answer = errors.New("no reason")
-	if err := send(a, 1, frame(0, 1, nil)); !errors.Is(err, node.RefusedFrame) {
+	if err := send(a, 1, messages(0, 1, nil)); !errors.Is(err, node.RefusedFrame) {
 		t.Errorf("an error without a reason came back as %v", err)
 	}
 	at1.answer = nil
-	if err := send(a, 1, frame(0, 1, nil)); err != nil {
+	if err := send(a, 1, messages(0, 1, nil)); err != nil {
 		t.Errorf("after refusals: %v", err)
 	}
 }
@@ -164,19 +165,19 @@ func malformed(t *testing.T, n Network) {
 	a := serve(t, n, 0, new(box).handle)
 	serve(t, n, 1, func(from agent.ID, b []byte) error {
 		got = append(got, slices.Clone(b))
-		_, err := node.DecodeFrame(b, MaxPayload)
+		_, err := frame.Decode(b, MaxPayload)
 		return err
 	})
-	over := frame(0, 1, make([]byte, MaxPayload+1))
+	over := messages(0, 1, make([]byte, MaxPayload+1))
 	for k, b := range [][]byte{bytes.Repeat([]byte("x"), 500), over} {
 		if err := send(a, 1, b); !errors.Is(err, node.RefusedFrame) {
 			t.Fatalf("case %d: %v, want a refusal", k, err)
 		}
-		if len(got) != k+1 || !bytes.Equal(got[k], b[:node.FrameHeader]) {
+		if len(got) != k+1 || !bytes.Equal(got[k], b[:frame.HeaderSize]) {
 			t.Fatalf("case %d: the handler got %d bytes, want the header", k, len(got[k]))
 		}
 	}
-	if err := send(a, 1, frame(0, 1, nil)); err != nil || len(got) != 3 {
+	if err := send(a, 1, messages(0, 1, nil)); err != nil || len(got) != 3 {
 		t.Errorf("a frame after garbage: %v", err)
 	}
 }
@@ -205,7 +206,7 @@ func concurrent(t *testing.T, n Network) {
 		tr := serve(t, n, i, new(box).handle)
 		for range 3 {
 			wg.Go(func() {
-				if err := send(tr, 2, frame(i, 1, nil)); err != nil {
+				if err := send(tr, 2, messages(i, 1, nil)); err != nil {
 					t.Error(err)
 				}
 			})
@@ -225,7 +226,7 @@ func concurrent(t *testing.T, n Network) {
 
 func away(t *testing.T, n Network) {
 	a := serve(t, n, 0, new(box).handle)
-	if err := send(a, 1, frame(0, 1, nil)); !errors.Is(err, node.ErrUnreachable) {
+	if err := send(a, 1, messages(0, 1, nil)); !errors.Is(err, node.ErrUnreachable) {
 		t.Fatalf("a peer that never came: %v", err)
 	}
 	for k := range 3 {
@@ -234,7 +235,7 @@ func away(t *testing.T, n Network) {
 		b.Serve(at1.handle)
 		var err error
 		for range 100 { // the first attempts may meet the connection that broke
-			if err = send(a, 1, frame(0, uint64(k), nil)); err == nil {
+			if err = send(a, 1, messages(0, uint64(k), nil)); err == nil {
 				break
 			}
 			time.Sleep(10 * time.Millisecond)
@@ -245,11 +246,11 @@ func away(t *testing.T, n Network) {
 		if err := b.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if err := send(a, 1, frame(0, 7, nil)); !errors.Is(err, node.ErrUnreachable) {
+		if err := send(a, 1, messages(0, 7, nil)); !errors.Is(err, node.ErrUnreachable) {
 			t.Fatalf("after visit %d: %v, want unreachable", k, err)
 		}
 	}
-	if err := send(a, 77, frame(0, 1, nil)); !errors.Is(err, node.ErrUnreachable) {
+	if err := send(a, 77, messages(0, 1, nil)); !errors.Is(err, node.ErrUnreachable) {
 		t.Errorf("nobody's number: %v", err)
 	}
 }
@@ -259,7 +260,7 @@ func expires(t *testing.T, n Network) {
 	serve(t, n, 1, new(box).handle)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := a.Send(ctx, 1, frame(0, 1, nil)); !errors.Is(err, node.ErrUnreachable) ||
+	if err := a.Send(ctx, 1, messages(0, 1, nil)); !errors.Is(err, node.ErrUnreachable) ||
 		!errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want unreachable because canceled", err)
 	}
@@ -276,7 +277,7 @@ func closing(t *testing.T, n Network) {
 		<-release
 		return nil
 	})
-	go send(a, 1, frame(0, 1, nil))
+	go send(a, 1, messages(0, 1, nil))
 	await(t, entered, "a frame arrives")
 	closed := make(chan struct{})
 	go func() {
@@ -290,7 +291,7 @@ func closing(t *testing.T, n Network) {
 	}
 	free()
 	await(t, closed, "a close after its handlers")
-	if err := send(b, 0, frame(1, 1, nil)); !errors.Is(err, node.ErrUnreachable) {
+	if err := send(b, 0, messages(1, 1, nil)); !errors.Is(err, node.ErrUnreachable) {
 		t.Errorf("a send after close: %v", err)
 	}
 	if err := b.Close(); err != nil {

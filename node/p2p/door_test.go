@@ -18,7 +18,7 @@ import (
 	manet "github.com/multiformats/go-multiaddr/net"
 
 	"sotto/agent"
-	"sotto/node"
+	"sotto/node/frame"
 )
 
 // caller is a connection from an address that says nothing.
@@ -93,8 +93,8 @@ func TestTheLogNamesAHalfSentFrame(t *testing.T) {
 	}
 	defer tr.Close()
 	var got atomic.Int64
-	tr.Serve(func(_ agent.ID, frame []byte) error {
-		got.Store(int64(len(frame)))
+	tr.Serve(func(_ agent.ID, raw []byte) error {
+		got.Store(int64(len(raw)))
 		return nil
 	})
 	l.listens(t, 0, tr)
@@ -104,8 +104,8 @@ func TestTheLogNamesAHalfSentFrame(t *testing.T) {
 	if s == nil {
 		t.Fatal("no stream")
 	}
-	frame := node.AppendFrame(nil, &node.Frame{Kind: node.Messages, Payload: make([]byte, 500)})
-	if _, err := s.Write(frame[:100]); err != nil {
+	raw := frame.Append(nil, &frame.Frame{Kind: frame.Messages, Payload: make([]byte, 500)})
+	if _, err := s.Write(raw[:100]); err != nil {
 		t.Fatal(err)
 	}
 	found := false
@@ -119,11 +119,11 @@ func TestTheLogNamesAHalfSentFrame(t *testing.T) {
 		t.Errorf("the log says %q", text.String())
 	}
 	answer := []byte{9}
-	if _, err := s.Write(frame[100:]); err != nil {
+	if _, err := s.Write(raw[100:]); err != nil {
 		t.Fatal(err)
 	}
 	s.SetReadDeadline(time.Now().Add(5 * time.Second))
-	if _, err := io.ReadFull(s, answer); err != nil || answer[0] != 0 || got.Load() != int64(len(frame)) {
+	if _, err := io.ReadFull(s, answer); err != nil || answer[0] != 0 || got.Load() != int64(len(raw)) {
 		t.Errorf("the rest of the frame: answer %d, %v, %d bytes", answer[0], err, got.Load())
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"sotto/agent"
 	"sotto/node"
+	"sotto/node/frame"
 )
 
 // raw connects to member 0 as the holder of member i's key, and opens a stream.
@@ -49,7 +50,7 @@ func TestHalfSentFramesDoNotStopTheirMember(t *testing.T) {
 	if err := send(honest, 0); err != nil {
 		t.Fatal(err)
 	}
-	whole := node.AppendFrame(nil, &node.Frame{Kind: node.Messages, Sender: 1, Payload: make([]byte, size)})
+	whole := frame.Append(nil, &frame.Frame{Kind: frame.Messages, Sender: 1, Payload: make([]byte, size)})
 	ctx, stop := context.WithCancel(context.Background())
 	var thieves sync.WaitGroup
 	var opened atomic.Int64
@@ -87,7 +88,7 @@ func TestHalfSentFramesDoNotStopTheirMember(t *testing.T) {
 			t.Errorf("frame %d took %v", k, d)
 		}
 		// a connection may be cut to make room while the frame is on its way
-		if err := through(victim, 1, node.AppendFrame(nil, &node.Frame{Kind: node.Hello})); err != nil {
+		if err := through(victim, 1, frame.Append(nil, &frame.Frame{Kind: frame.Hello})); err != nil {
 			t.Fatalf("the way back, frame %d: %v", k, err)
 		}
 	}
@@ -102,11 +103,11 @@ func TestHalfSentFramesDoNotStopTheirMember(t *testing.T) {
 }
 
 // through sends a frame until it is taken, as a node does, for at most a minute.
-func through(tr node.Transport, to agent.ID, frame []byte) (err error) {
+func through(tr node.Transport, to agent.ID, raw []byte) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for ctx.Err() == nil {
-		if err = tr.Send(ctx, to, frame); err == nil {
+		if err = tr.Send(ctx, to, raw); err == nil {
 			return nil
 		}
 		time.Sleep(10 * time.Millisecond)

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"sotto/agent"
-	"sotto/node"
+	"sotto/node/frame"
 	"sotto/node/nodetest"
 )
 
@@ -21,7 +21,7 @@ func TestMembersOfTwoRosters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	frame := node.AppendFrame(nil, &node.Frame{Kind: node.Messages, Payload: []byte("hello")})
+	raw := frame.Append(nil, &frame.Frame{Kind: frame.Messages, Payload: []byte("hello")})
 	reach := func(open func(i agent.ID) *Transport, first agent.ID) error {
 		a, b := open(0), open(1)
 		defer a.Close()
@@ -39,10 +39,10 @@ func TestMembersOfTwoRosters(t *testing.T) {
 		defer cancel()
 		for _, i := range []agent.ID{first, 1 - first} {
 			tr := []*Transport{a, b}[i]
-			err := tr.Send(ctx, 1-i, frame)
+			err := tr.Send(ctx, 1-i, raw)
 			for wait := 0; err != nil && wait < 10 && tr.cfg.Relays != nil; wait++ {
 				time.Sleep(100 * time.Millisecond) // its place is not kept yet
-				err = tr.Send(ctx, 1-i, frame)
+				err = tr.Send(ctx, 1-i, raw)
 			}
 			errs = append(errs, err)
 		}
@@ -109,7 +109,7 @@ func TestAMembersOwnKeyComesFirst(t *testing.T) {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
-		err := from.Send(ctx, to, node.AppendFrame(nil, &node.Frame{Kind: node.Messages}))
+		err := from.Send(ctx, to, frame.Append(nil, &frame.Frame{Kind: frame.Messages}))
 		if err != nil {
 			t.Fatal(err)
 		}

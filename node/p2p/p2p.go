@@ -26,6 +26,7 @@ import (
 	"sotto/agent"
 	"sotto/config"
 	"sotto/node"
+	"sotto/node/frame"
 )
 
 const (
@@ -140,7 +141,7 @@ func New(cfg Config) (*Transport, error) {
 		m := &t.with[i]
 		m.came, m.dialing = make(chan struct{}, 1), make(chan struct{}, 1)
 		m.of = map[network.Conn]*lane{}
-		m.budget, m.freed.L = 2*(cfg.MaxPayload+node.FrameHeader)+1<<20, &m.mu
+		m.budget, m.freed.L = 2*(cfg.MaxPayload+frame.HeaderSize)+1<<20, &m.mu
 	}
 	secret, err := crypto.UnmarshalEd25519PrivateKey(cfg.Key)
 	if err != nil {

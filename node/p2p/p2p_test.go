@@ -23,6 +23,7 @@ import (
 	"sotto/algo"
 	"sotto/internal/scratch"
 	"sotto/node"
+	"sotto/node/frame"
 	"sotto/node/nodetest"
 )
 
@@ -116,7 +117,7 @@ func TestNodesEqualTheSimulatorOnLoopback(t *testing.T) {
 func send(tr node.Transport, to agent.ID) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	return tr.Send(ctx, to, node.AppendFrame(nil, &node.Frame{Kind: node.Hello}))
+	return tr.Send(ctx, to, frame.Append(nil, &frame.Frame{Kind: frame.Hello}))
 }
 
 func nobody(t *testing.T) node.Handler {
@@ -276,7 +277,7 @@ func BenchmarkFrame50MB(b *testing.B) {
 	defer y.Close()
 	x.Serve(func(agent.ID, []byte) error { return nil })
 	y.Serve(func(agent.ID, []byte) error { return nil })
-	f := node.AppendFrame(nil, &node.Frame{Kind: node.Messages, Payload: make([]byte, size)})
+	f := frame.Append(nil, &frame.Frame{Kind: frame.Messages, Payload: make([]byte, size)})
 	b.SetBytes(size)
 	for b.Loop() {
 		if err := x.Send(context.Background(), 1, f); err != nil {

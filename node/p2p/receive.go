@@ -11,6 +11,7 @@ import (
 
 	"sotto/agent"
 	"sotto/node"
+	"sotto/node/frame"
 )
 
 const (
@@ -29,7 +30,7 @@ type reader struct {
 	stream network.Stream
 	member *member
 	lane   *lane
-	head   [node.FrameHeader]byte
+	head   [frame.HeaderSize]byte
 	buf    []byte    // the frame, as far as it was read
 	began  time.Time // with the frame
 	// member.mu guards what follows
@@ -173,7 +174,7 @@ func (t *Transport) read(r *reader, from agent.ID) ([]byte, error) {
 	if err != nil {
 		return r.fits(r.head[:n], err)
 	}
-	size, err := node.FrameSize(r.head[:], t.cfg.MaxPayload)
+	size, err := frame.Size(r.head[:], t.cfg.MaxPayload)
 	if err != nil {
 		return r.head[:], err
 	}

@@ -25,6 +25,7 @@ import (
 	"sotto/agent"
 	"sotto/algo"
 	"sotto/node"
+	"sotto/node/frame"
 	"sotto/node/nodetest"
 )
 
@@ -139,13 +140,13 @@ func TestARelaySeesCiphertextAlone(t *testing.T) {
 	defer b.Close()
 	secret := bytes.Repeat([]byte("a model of secrets "), 5000)
 	got := make(chan []byte, 1)
-	b.Serve(func(_ agent.ID, frame []byte) error { got <- slices.Clone(frame); return nil })
+	b.Serve(func(_ agent.ID, raw []byte) error { got <- slices.Clone(raw); return nil })
 	a.Serve(func(agent.ID, []byte) error { return nil })
-	frame := node.AppendFrame(nil, &node.Frame{Kind: node.Messages, Payload: secret})
+	raw := frame.Append(nil, &frame.Frame{Kind: frame.Messages, Payload: secret})
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for { // the receiver may not have its place at the relay yet
-		err := a.Send(ctx, 1, frame)
+		err := a.Send(ctx, 1, raw)
 		if err == nil {
 			break
 		}
@@ -154,15 +155,15 @@ func TestARelaySeesCiphertextAlone(t *testing.T) {
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	if !bytes.Equal(<-got, frame) {
+	if !bytes.Equal(<-got, raw) {
 		t.Fatal("another frame arrived")
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	if seen.Len() < len(frame) || !bytes.Contains(seen.Bytes(), []byte("/tls/1.0.0")) ||
+	if seen.Len() < len(raw) || !bytes.Contains(seen.Bytes(), []byte("/tls/1.0.0")) ||
 		!bytes.Contains(seen.Bytes(), []byte(b.peers[1][0])) {
 		t.Fatalf("the tap saw %d bytes of %d, or not the negotiation: it shows nothing", seen.Len(),
-			len(frame))
+			len(raw))
 	}
 	for _, text := range []string{"SOTF", "a model", "secrets"} {
 		if bytes.Contains(seen.Bytes(), []byte(text)) {

@@ -19,15 +19,16 @@ import (
 
 	"sotto/agent"
 	"sotto/node"
+	"sotto/node/frame"
 )
 
 // Send implements node.Transport.
-func (t *Transport) Send(ctx context.Context, to agent.ID, frame []byte) error {
+func (t *Transport) Send(ctx context.Context, to agent.ID, raw []byte) error {
 	if int(to) >= len(t.peers) || to == t.self {
 		return fmt.Errorf("%w: agent %d, allowed: 0 to %d but %d", node.ErrUnreachable, to, len(t.peers)-1,
 			t.self)
 	}
-	answer, err := t.send(ctx, to, frame)
+	answer, err := t.send(ctx, to, raw)
 	if err == nil {
 		return node.FromAnswer(answer)
 	}
@@ -38,7 +39,7 @@ func (t *Transport) Send(ctx context.Context, to agent.ID, frame []byte) error {
 	return fmt.Errorf("%w: %s: %w", node.ErrUnreachable, t.member(to), err)
 }
 
-func (t *Transport) send(ctx context.Context, to agent.ID, frame []byte) ([]byte, error) {
+func (t *Transport) send(ctx context.Context, to agent.ID, raw []byte) ([]byte, error) {
 	if err := t.connect(ctx, to); err != nil {
 		return nil, err
 	}
@@ -49,9 +50,9 @@ func (t *Transport) send(ctx context.Context, to agent.ID, frame []byte) ([]byte
 	stop := context.AfterFunc(ctx, func() { s.Reset() })
 	deadline, _ := ctx.Deadline() // none is the zero time
 	s.SetDeadline(deadline)
-	_, werr := s.Write(frame)
-	size, err := node.FrameSize(frame, t.cfg.MaxPayload)
-	whole := werr == nil && err == nil && size == len(frame)
+	_, werr := s.Write(raw)
+	size, err := frame.Size(raw, t.cfg.MaxPayload)
+	whole := werr == nil && err == nil && size == len(raw)
 	if !whole && werr == nil { // the receiver cannot tell where it ends
 		werr = s.CloseWrite()
 	}

@@ -18,6 +18,7 @@ import (
 	"sotto/agent"
 	"sotto/algo"
 	"sotto/node"
+	"sotto/node/frame"
 	"sotto/node/nodetest"
 	"sotto/privacy/ledger"
 	"sotto/privacy/ledger/ledgertest"
@@ -166,8 +167,8 @@ func fill(chance *rng.Stream, b []byte) {
 // lies behind them is reached.
 func fuzzed(chance *rng.Stream, run [32]byte) []byte {
 	rounds := []uint64{0, 0, 1, 2, 11, 12, 1 << 40, 1<<64 - 1}
-	f := node.Frame{
-		Kind:   node.FrameKind(1 + chance.Below(7)),
+	f := frame.Frame{
+		Kind:   frame.Kind(1 + chance.Below(7)),
 		Run:    run,
 		Sender: 1,
 		Round:  rounds[chance.Below(uint64(len(rounds)))],
@@ -193,16 +194,16 @@ func fuzzed(chance *rng.Stream, run [32]byte) []byte {
 		// no message is the algorithm's
 		f.Payload[chance.Below(uint64(len(f.Payload)))] ^= byte(1 + chance.Below(255))
 	}
-	if f.Kind == node.Messages && len(f.Payload) == 0 { // a round without messages is one that is taken
+	if f.Kind == frame.Messages && len(f.Payload) == 0 { // a round without messages is one that is taken
 		f.Payload = []byte{7}
 	}
-	b := node.AppendFrame(nil, &f)
+	b := frame.Append(nil, &f)
 	for range chance.Below(4) {
 		b[chance.Below(uint64(len(b)))] ^= byte(1 << chance.Below(8))
 	}
 	if chance.Below(2) == 0 {
 		table := crc32.MakeTable(crc32.Castagnoli)
-		binary.LittleEndian.PutUint32(b[56:], crc32.Checksum(b[node.FrameHeader:], table))
+		binary.LittleEndian.PutUint32(b[56:], crc32.Checksum(b[frame.HeaderSize:], table))
 		binary.LittleEndian.PutUint32(b[60:], crc32.Checksum(b[:60], table))
 	}
 	return b[:len(b)-int(chance.Below(2)*chance.Below(uint64(len(b))))]

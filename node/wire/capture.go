@@ -12,6 +12,7 @@ import (
 
 	"sotto/agent"
 	"sotto/node"
+	"sotto/node/frame"
 )
 
 // Captured is a transport that writes every frame to w before it sends it, for an auditor
@@ -40,7 +41,7 @@ func AppendTo(path string) (*os.File, error) {
 	}
 	whole := int64(0)
 	err = ReadCapture(f, func(s Sent) error {
-		whole += 4 + node.FrameHeader + int64(len(s.Frame.Payload)+len(s.Frame.Mark))
+		whole += 4 + frame.HeaderSize + int64(len(s.Frame.Payload)+len(s.Frame.Mark))
 		return nil
 	})
 	if err == nil {
@@ -57,9 +58,9 @@ func AppendTo(path string) (*os.File, error) {
 }
 
 // Send implements node.Transport.
-func (c *Captured) Send(ctx context.Context, to agent.ID, frame []byte) error {
+func (c *Captured) Send(ctx context.Context, to agent.ID, raw []byte) error {
 	c.mu.Lock()
-	c.buf = append(binary.LittleEndian.AppendUint32(c.buf[:0], uint32(to)), frame...)
+	c.buf = append(binary.LittleEndian.AppendUint32(c.buf[:0], uint32(to)), raw...)
 	err := c.mend()
 	if err == nil {
 		if c.torn, err = c.w.Write(c.buf); err == nil {
@@ -70,7 +71,7 @@ func (c *Captured) Send(ctx context.Context, to agent.ID, frame []byte) error {
 	if err != nil {
 		return fmt.Errorf("%w: the capture cannot be written: %w", node.ErrUnreachable, err)
 	}
-	return c.Transport.Send(ctx, to, frame)
+	return c.Transport.Send(ctx, to, raw)
 }
 
 // mend takes away what a disk without room has left of a frame.
@@ -96,13 +97,13 @@ func (c *Captured) mend() error {
 // Sent is one frame of a capture.
 type Sent struct {
 	To    agent.ID
-	Frame node.Frame
+	Frame frame.Frame
 }
 
 // Messages are those that a frame of kind Messages carries to s.To, of at most maxValues
 // values together.
 func (s *Sent) Messages(maxValues int) ([]agent.Message, error) {
-	return node.DecodeMessages(nil, &s.Frame, s.To, maxValues)
+	return frame.DecodeMessages(nil, &s.Frame, s.To, maxValues)
 }
 
 // ReadCapture calls f for every frame that Captured wrote, in order. What a killed
@@ -115,7 +116,7 @@ func ReadCapture(r io.Reader, f func(Sent) error) error {
 		var to [4]byte
 		_, err := io.ReadFull(b, to[:])
 		if err == nil {
-			buf, err = node.ReadFrame(b, maxCaptured, buf)
+			buf, err = frame.Read(b, maxCaptured, buf)
 		}
 		switch {
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
@@ -123,11 +124,11 @@ func ReadCapture(r io.Reader, f func(Sent) error) error {
 		case err != nil:
 			return fmt.Errorf("frame %d: %w", k, err)
 		}
-		frame, err := node.DecodeFrame(buf, maxCaptured)
+		raw, err := frame.Decode(buf, maxCaptured)
 		if err != nil {
 			return fmt.Errorf("frame %d: %w", k, err)
 		}
-		if err := f(Sent{agent.ID(binary.LittleEndian.Uint32(to[:])), frame}); err != nil {
+		if err := f(Sent{agent.ID(binary.LittleEndian.Uint32(to[:])), raw}); err != nil {
 			return err
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"sotto/agent"
-	"sotto/node"
+	"sotto/node/frame"
 )
 
 // crowded is a file on a disk that has room for half of what is written while it is full.
@@ -40,8 +40,8 @@ func TestCaptureOnAFullDisk(t *testing.T) {
 	c := NewCaptured(m.Open(0), w)
 	for round := range uint64(5) {
 		w.full = round == 1 || round == 2
-		frame := node.AppendFrame(nil, &node.Frame{Kind: node.Hello, Round: round})
-		err := c.Send(context.Background(), 1, frame)
+		raw := frame.Append(nil, &frame.Frame{Kind: frame.Hello, Round: round})
+		err := c.Send(context.Background(), 1, raw)
 		if (err != nil) != w.full {
 			t.Fatalf("round %d: %v", round, err)
 		}

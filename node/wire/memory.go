@@ -7,6 +7,7 @@ import (
 
 	"sotto/agent"
 	"sotto/node"
+	"sotto/node/frame"
 )
 
 // Memory is a network in memory, for tests and for many nodes in one process.
@@ -66,7 +67,7 @@ func (e *memoryEnd) enter() node.Handler {
 }
 
 // Send implements node.Transport.
-func (e *memoryEnd) Send(ctx context.Context, to agent.ID, frame []byte) error {
+func (e *memoryEnd) Send(ctx context.Context, to agent.ID, raw []byte) error {
 	m := e.net
 	if int(to) >= len(m.ends) || to == e.self {
 		return fmt.Errorf("%w: agent %d, allowed: 0 to %d but %d", node.ErrUnreachable, to,
@@ -92,10 +93,10 @@ func (e *memoryEnd) Send(ctx context.Context, to agent.ID, frame []byte) error {
 		return fmt.Errorf("%w: agent %d is not there", node.ErrUnreachable, to)
 	}
 	defer peer.running.Done()
-	if size, err := node.FrameSize(frame, m.maxPayload); err != nil || len(frame) > size {
-		frame = frame[:min(len(frame), node.FrameHeader)]
+	if size, err := frame.Size(raw, m.maxPayload); err != nil || len(raw) > size {
+		raw = raw[:min(len(raw), frame.HeaderSize)]
 	}
-	return node.FromAnswer(node.Answer(handler(e.self, append([]byte(nil), frame...))))
+	return node.FromAnswer(node.Answer(handler(e.self, append([]byte(nil), raw...))))
 }
 
 // Close implements node.Transport.

@@ -1,4 +1,4 @@
-package node
+package frame
 
 import (
 	"bytes"
@@ -30,7 +30,7 @@ func goodFrame() *Frame {
 // The layout that the type's comment gives, byte for byte.
 func TestFrameLayout(t *testing.T) {
 	f := goodFrame()
-	b := AppendFrame([]byte("x"), f)[1:]
+	b := Append([]byte("x"), f)[1:]
 	want := append([]byte("SOTF\x01\x01\x00\x00"), f.Run[:]...)
 	want = append(want, 3, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, byte(len(f.Payload)), 0, 0, 0)
 	want = binary.LittleEndian.AppendUint32(want,
@@ -40,7 +40,7 @@ func TestFrameLayout(t *testing.T) {
 	if !bytes.Equal(b, want) {
 		t.Fatalf("got  %x\nwant %x", b, want)
 	}
-	got, err := DecodeFrame(b, len(f.Payload))
+	got, err := Decode(b, len(f.Payload))
 	if err != nil || got.Kind != f.Kind || got.Run != f.Run || got.Sender != 3 || got.Round != 9 ||
 		!bytes.Equal(got.Payload, f.Payload) {
 		t.Fatalf("got %+v, %v", got, err)
@@ -54,13 +54,13 @@ func resum(b []byte) []byte {
 }
 
 func TestBadFramesAreRefused(t *testing.T) {
-	good := AppendFrame(nil, goodFrame())
+	good := Append(nil, goodFrame())
 	edit := func(at int, v ...byte) []byte {
 		b := bytes.Clone(good)
 		copy(b[at:], v)
 		return b
 	}
-	limit := len(good) - FrameHeader
+	limit := len(good) - HeaderSize
 	for name, tc := range map[string]struct {
 		b    []byte
 		want string
@@ -72,22 +72,22 @@ func TestBadFramesAreRefused(t *testing.T) {
 		"reserved":      {resum(edit(7, 1)), "bytes 6 and 7"},
 		"flipped bit":   {edit(44, 8), "header's checksum"},
 		"4 GB length":   {resum(edit(52, 255, 255, 255, 255)), "4294967295 bytes, allowed: at most"},
-		"payload byte":  {edit(FrameHeader+20, 77), "payload's checksum"},
+		"payload byte":  {edit(HeaderSize+20, 77), "payload's checksum"},
 		"cut":           {good[:len(good)-1], "the header says"},
 		"longer":        {append(bytes.Clone(good), 0), "the header says"},
-		"hello + bytes": {AppendFrame(nil, &Frame{Kind: Hello, Payload: []byte{1}}), "kind 2 with a payload"},
-		"long claim": {AppendFrame(nil, &Frame{Kind: Finished, Payload: make([]byte, mark.MaxAttestation+1)}),
+		"hello + bytes": {Append(nil, &Frame{Kind: Hello, Payload: []byte{1}}), "kind 2 with a payload"},
+		"long claim": {Append(nil, &Frame{Kind: Finished, Payload: make([]byte, mark.MaxAttestation+1)}),
 			"payload"},
 	} {
-		_, err := DecodeFrame(tc.b, limit)
-		if !errors.Is(err, ErrFrame) || !strings.Contains(err.Error(), tc.want) {
+		_, err := Decode(tc.b, limit)
+		if !errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: got %v, want ErrFrame with %q", name, err, tc.want)
 		}
 	}
-	if _, err := DecodeFrame(resum(edit(4, 3)), limit); !errors.Is(err, ErrFrameVersion) {
+	if _, err := Decode(resum(edit(4, 3)), limit); !errors.Is(err, ErrVersion) {
 		t.Errorf("another version gave %v", err)
 	}
-	if _, err := DecodeFrame(good, limit-1); err == nil {
+	if _, err := Decode(good, limit-1); err == nil {
 		t.Error("a payload above the limit was accepted")
 	}
 }
@@ -116,7 +116,7 @@ func TestMessagesOfAFrameAreChecked(t *testing.T) {
 		}), "body of 3 values, allowed: at most 2"},
 	} {
 		f := &Frame{Kind: Messages, Sender: 3, Round: 9, Payload: payload(tc.ms...)}
-		if _, err := DecodeMessages(nil, f, 1, 4); !errors.Is(err, ErrFrame) ||
+		if _, err := DecodeMessages(nil, f, 1, 4); !errors.Is(err, ErrMalformed) ||
 			!strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: got %v, want ErrFrame with %q", name, err, tc.want)
 		}
@@ -131,44 +131,44 @@ func TestMessagesOfAFrameAreChecked(t *testing.T) {
 }
 
 func TestReadFrame(t *testing.T) {
-	good := AppendFrame(nil, goodFrame())
+	good := Append(nil, goodFrame())
 	r := bytes.NewReader(append(bytes.Clone(good), good[:70]...))
-	b, err := ReadFrame(r, 1000, nil)
+	b, err := Read(r, 1000, nil)
 	if err != nil || !bytes.Equal(b, good) {
 		t.Fatalf("got %x, %v", b, err)
 	}
-	if _, err := ReadFrame(r, 1000, b); !errors.Is(err, io.ErrUnexpectedEOF) {
+	if _, err := Read(r, 1000, b); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("a cut frame gave %v", err)
 	}
-	if _, err := ReadFrame(r, 1000, nil); !errors.Is(err, io.EOF) {
+	if _, err := Read(r, 1000, nil); !errors.Is(err, io.EOF) {
 		t.Errorf("the end gave %v", err)
 	}
 	huge := bytes.Clone(good)
 	copy(huge[52:], []byte{255, 255, 255, 127})
 	resum(huge)
-	if n := testing.AllocsPerRun(5, func() { ReadFrame(bytes.NewReader(huge), 1<<20, nil) }); n > 10 {
+	if n := testing.AllocsPerRun(5, func() { Read(bytes.NewReader(huge), 1<<20, nil) }); n > 10 {
 		t.Errorf("%v allocations for a frame above the limit", n)
 	}
 }
 
 func FuzzDecodeFrame(f *testing.F) {
-	f.Add(AppendFrame(nil, goodFrame()))
-	f.Add(AppendFrame(nil, &Frame{Kind: Hello, Sender: 1, Round: 4}))
-	f.Add(AppendFrame(nil, &Frame{Kind: Finished}))
+	f.Add(Append(nil, goodFrame()))
+	f.Add(Append(nil, &Frame{Kind: Hello, Sender: 1, Round: 4}))
+	f.Add(Append(nil, &Frame{Kind: Finished}))
 	f.Add([]byte("SOTF\x01\x01"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		fr, err := DecodeFrame(b, 1<<12)
+		fr, err := Decode(b, 1<<12)
 		if err != nil {
-			if !errors.Is(err, ErrFrame) {
+			if !errors.Is(err, ErrMalformed) {
 				t.Fatalf("unnamed error %v", err)
 			}
 			return
 		}
-		if !bytes.Equal(AppendFrame(nil, &fr), b) {
+		if !bytes.Equal(Append(nil, &fr), b) {
 			t.Fatal("a decoded frame does not encode to the same bytes")
 		}
 		ms, err := DecodeMessages(nil, &fr, 1, 100)
-		if err != nil && !errors.Is(err, ErrFrame) {
+		if err != nil && !errors.Is(err, ErrMalformed) {
 			t.Fatalf("unnamed error %v", err)
 		}
 		total := 0

@@ -1,4 +1,5 @@
-package node
+// Package frame has what nodes send each other, byte for byte.
+package frame
 
 import (
 	"encoding/binary"
@@ -11,13 +12,13 @@ import (
 	"sotto/node/mark"
 )
 
-// FrameKind says what a frame is for. The zero kind is invalid.
-type FrameKind uint8
+// Kind says what a frame is for. The zero kind is invalid.
+type Kind uint8
 
 const (
 	// Messages carries all messages of one sender to one receiver for one round; there
 	// may be none.
-	Messages FrameKind = iota + 1
+	Messages Kind = iota + 1
 	// Hello says at which round the sender stands, after it has started: it lacks the
 	// frames of that round and later ones.
 	Hello
@@ -68,7 +69,7 @@ const (
 // Checksums find broken machines; authenticity and secrecy are the transport's. The mark
 // is for others: its signature holds before everybody.
 type Frame struct {
-	Kind    FrameKind
+	Kind    Kind
 	Run     [32]byte
 	Sender  agent.ID
 	Round   uint64
@@ -78,42 +79,45 @@ type Frame struct {
 
 // Versions of the format that this package speaks.
 const (
-	oldestFrame = 1
-	newestFrame = 2 // with marks
+	Oldest = 1
+	Newest = 2 // with marks
 )
 
 const (
-	frameMagic = "SOTF"
-	// FrameHeader is the length of a frame without its payload.
-	FrameHeader = 64
+	magic = "SOTF"
+	// HeaderSize is the length of a frame without payload and mark, in bytes.
+	HeaderSize = 64
+	// MaxAmendment is the largest text of an amendment that members send each other.
+	MaxAmendment = 1 << 18
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// ErrFrame says that bytes are not a frame that a node takes. Errors that wrap it name
-// place, value found and values allowed, and hold nothing of the payload.
-var ErrFrame = errors.New("node: malformed frame")
+// ErrMalformed says that bytes are not a frame that a node takes. Errors that wrap it
+// name place, value found and values allowed, and hold nothing of the payload.
+var ErrMalformed = errors.New("node: malformed frame")
 
-// ErrFrameVersion says that the peer speaks another version of the frame format. It wraps
-// ErrFrame.
-var ErrFrameVersion = fmt.Errorf("%w: version", ErrFrame)
+// ErrVersion says that the peer speaks another version of the frame format. It wraps
+// ErrMalformed.
+var ErrVersion = fmt.Errorf("%w: version", ErrMalformed)
 
-// AppendFrame appends the wire form of f to b.
-func AppendFrame(b []byte, f *Frame) []byte {
-	return append(append(appendHeader(b, f), f.Payload...), f.Mark...)
+// Append appends the wire form of f to b.
+func Append(b []byte, f *Frame) []byte {
+	return append(append(AppendHeader(b, f), f.Payload...), f.Mark...)
 }
 
 // version is that of the frame.
 func (f *Frame) version() byte {
 	if f.Mark == nil {
-		return oldestFrame
+		return Oldest
 	}
-	return newestFrame
+	return Newest
 }
 
-func appendHeader(b []byte, f *Frame) []byte {
+// AppendHeader appends the header of f alone; f.Payload and f.Mark are to follow.
+func AppendHeader(b []byte, f *Frame) []byte {
 	at := len(b)
-	b = append(b, frameMagic...)
+	b = append(b, magic...)
 	b = append(b, f.version(), byte(f.Kind), 0, 0)
 	b = append(b, f.Run[:]...)
 	b = binary.LittleEndian.AppendUint32(b, uint32(f.Sender))
@@ -123,85 +127,85 @@ func appendHeader(b []byte, f *Frame) []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b[at:], castagnoli))
 }
 
-// FrameSize checks the header at the front of b, at least FrameHeader bytes, and returns
+// Size checks the header at the front of b, at least HeaderSize bytes, and returns
 // the length of the whole frame. A payload above maxPayload bytes is refused: whoever
 // reads from a network calls this before it makes room.
-func FrameSize(b []byte, maxPayload int) (int, error) {
-	if len(b) < FrameHeader {
-		return 0, fmt.Errorf("%w: %d bytes, a header has %d", ErrFrame, len(b), FrameHeader)
+func Size(b []byte, maxPayload int) (int, error) {
+	if len(b) < HeaderSize {
+		return 0, fmt.Errorf("%w: %d bytes, a header has %d", ErrMalformed, len(b), HeaderSize)
 	}
-	if string(b[:4]) != frameMagic {
-		return 0, fmt.Errorf("%w: it opens with %q, allowed: %q", ErrFrame, b[:4], frameMagic)
+	if string(b[:4]) != magic {
+		return 0, fmt.Errorf("%w: it opens with %q, allowed: %q", ErrMalformed, b[:4], magic)
 	}
-	if b[4] < oldestFrame || b[4] > newestFrame {
-		return 0, fmt.Errorf("%w %d, allowed: %d to %d", ErrFrameVersion, b[4], oldestFrame, newestFrame)
+	if b[4] < Oldest || b[4] > Newest {
+		return 0, fmt.Errorf("%w %d, allowed: %d to %d", ErrVersion, b[4], Oldest, Newest)
 	}
-	if crc32.Checksum(b[:FrameHeader-4], castagnoli) != binary.LittleEndian.Uint32(b[FrameHeader-4:]) {
-		return 0, fmt.Errorf("%w: the header's checksum does not fit", ErrFrame)
+	if crc32.Checksum(b[:HeaderSize-4], castagnoli) != binary.LittleEndian.Uint32(b[HeaderSize-4:]) {
+		return 0, fmt.Errorf("%w: the header's checksum does not fit", ErrMalformed)
 	}
-	if k := FrameKind(b[5]); k < Messages || k > Change {
-		return 0, fmt.Errorf("%w: kind %d, allowed: %d to %d", ErrFrame, k, Messages, Change)
+	if k := Kind(b[5]); k < Messages || k > Change {
+		return 0, fmt.Errorf("%w: kind %d, allowed: %d to %d", ErrMalformed, k, Messages, Change)
 	}
 	if b[6] != 0 || b[7] != 0 {
-		return 0, fmt.Errorf("%w: bytes 6 and 7 are not zero", ErrFrame)
+		return 0, fmt.Errorf("%w: bytes 6 and 7 are not zero", ErrMalformed)
 	}
 	n := binary.LittleEndian.Uint32(b[52:])
 	if uint64(n) > uint64(max(maxPayload, 0)) {
-		return 0, fmt.Errorf("%w: a payload of %d bytes, allowed: at most %d", ErrFrame, n, maxPayload)
+		return 0, fmt.Errorf("%w: a payload of %d bytes, allowed: at most %d", ErrMalformed, n, maxPayload)
 	}
-	if b[4] >= newestFrame {
-		return FrameHeader + int(n) + mark.Size, nil
+	if b[4] >= Newest {
+		return HeaderSize + int(n) + mark.Size, nil
 	}
-	return FrameHeader + int(n), nil
+	return HeaderSize + int(n), nil
 }
 
-// DecodeFrame reads the frame that b is. Payload and Mark are parts of b.
-func DecodeFrame(b []byte, maxPayload int) (Frame, error) {
-	size, err := FrameSize(b, maxPayload)
+// Decode reads the frame that b is. Payload and Mark are parts of b.
+func Decode(b []byte, maxPayload int) (Frame, error) {
+	size, err := Size(b, maxPayload)
 	if err != nil {
 		return Frame{}, err
 	}
 	if len(b) != size {
-		return Frame{}, fmt.Errorf("%w: %d bytes, the header says %d", ErrFrame, len(b), size)
+		return Frame{}, fmt.Errorf("%w: %d bytes, the header says %d", ErrMalformed, len(b), size)
 	}
 	f := Frame{
-		Kind:    FrameKind(b[5]),
+		Kind:    Kind(b[5]),
 		Run:     [32]byte(b[8:40]),
 		Sender:  agent.ID(binary.LittleEndian.Uint32(b[40:])),
 		Round:   binary.LittleEndian.Uint64(b[44:]),
-		Payload: b[FrameHeader:],
+		Payload: b[HeaderSize:],
 	}
-	if b[4] >= newestFrame {
+	if b[4] >= Newest {
 		end := len(f.Payload) - mark.Size
 		f.Payload, f.Mark = f.Payload[:end:end], f.Payload[end:]
 	}
 	if crc32.Checksum(f.Payload, castagnoli) != binary.LittleEndian.Uint32(b[56:]) {
-		return Frame{}, fmt.Errorf("%w: the payload's checksum does not fit", ErrFrame)
+		return Frame{}, fmt.Errorf("%w: the payload's checksum does not fit", ErrMalformed)
 	}
-	most := map[FrameKind]int{Messages: maxPayload, Offer: maxPayload, Reply: maxPayload, Token: maxPayload,
+	most := map[Kind]int{Messages: maxPayload, Offer: maxPayload, Reply: maxPayload, Token: maxPayload,
 		Finished: mark.MaxAttestation, Witness: mark.MaxTestimony, Change: MaxAmendment}[f.Kind]
 	if f.Kind == Hello && f.Mark != nil {
-		most = termsSize
+		most = TermsSize
 	}
 	if len(f.Payload) > most {
-		return Frame{}, fmt.Errorf("%w: kind %d with a payload of %d bytes, allowed: %d", ErrFrame, f.Kind,
-			len(f.Payload), most)
+		return Frame{}, fmt.Errorf("%w: kind %d with a payload of %d bytes, allowed: %d", ErrMalformed,
+			f.Kind, len(f.Payload), most)
 	}
 	return f, nil
 }
 
-// ReadFrame reads the bytes of one frame from r into buf, which grows if it has to. The
+// Read reads the bytes of one frame from r into buf, which grows if it has to. The
 // size is checked before memory is taken. With an error come the bytes that were read.
 // io.EOF says that r ended before the first one.
-func ReadFrame(r io.Reader, maxPayload int, buf []byte) ([]byte, error) {
-	if cap(buf) < FrameHeader {
-		buf = make([]byte, FrameHeader, 4096)
+func Read(r io.Reader, maxPayload int, buf []byte) ([]byte, error) {
+	if cap(buf) < HeaderSize {
+		buf = make([]byte, HeaderSize, 4096)
 	}
-	buf = buf[:FrameHeader]
+	buf = buf[:HeaderSize]
 	if n, err := io.ReadFull(r, buf); err != nil {
 		return buf[:n], err
 	}
-	size, err := FrameSize(buf, maxPayload)
+	size, err := Size(buf, maxPayload)
 	if err != nil {
 		return buf, err
 	}
@@ -209,11 +213,11 @@ func ReadFrame(r io.Reader, maxPayload int, buf []byte) ([]byte, error) {
 		buf = append(make([]byte, 0, size), buf...)
 	}
 	buf = buf[:size]
-	if n, err := io.ReadFull(r, buf[FrameHeader:]); err != nil {
+	if n, err := io.ReadFull(r, buf[HeaderSize:]); err != nil {
 		if err == io.EOF {
 			err = io.ErrUnexpectedEOF
 		}
-		return buf[:FrameHeader+n], err
+		return buf[:HeaderSize+n], err
 	}
 	return buf, nil
 }
@@ -232,11 +236,12 @@ func DecodeMessages(dst []agent.Message, f *Frame, self agent.ID, maxValues int)
 		m := &dst[len(dst)-1]
 		n, err := agent.DecodeMessage(b, maxValues, m)
 		if err != nil {
-			return dst[:0], fmt.Errorf("%w: message %d of agent %d: %w", ErrFrame, len(dst)-1, f.Sender, err)
+			return dst[:0], fmt.Errorf("%w: message %d of agent %d: %w", ErrMalformed, len(dst)-1, f.Sender,
+				err)
 		}
 		if m.From != f.Sender || m.Round != f.Round || m.To != self && m.To != agent.Broadcast {
 			return dst[:0], fmt.Errorf("%w: message %d is from %d to %d for round %d, allowed: from %d to "+
-				"%d for round %d", ErrFrame, len(dst)-1, m.From, m.To, m.Round, f.Sender, self, f.Round)
+				"%d for round %d", ErrMalformed, len(dst)-1, m.From, m.To, m.Round, f.Sender, self, f.Round)
 		}
 		maxValues -= len(m.Body)
 		b = b[n:]
@@ -244,34 +249,20 @@ func DecodeMessages(dst []agent.Message, f *Frame, self agent.ID, maxValues int)
 	return dst, nil
 }
 
-func u64(b []byte, vs ...uint64) []byte {
-	for _, v := range vs {
-		b = binary.LittleEndian.AppendUint64(b, v)
-	}
-	return b
-}
-
-func flag(b bool) uint64 {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-// plain makes a frame of the first version of one of a later one; nil: there is none.
-func plain(frame []byte) []byte {
-	if frame[4] == oldestFrame {
+// Plain makes a frame of the first version of one of a later one; nil: there is none.
+func Plain(frame []byte) []byte {
+	if frame[4] == Oldest {
 		return frame
 	}
-	f := Frame{Kind: FrameKind(frame[5]), Run: [32]byte(frame[8:40]),
+	f := Frame{Kind: Kind(frame[5]), Run: [32]byte(frame[8:40]),
 		Sender:  agent.ID(binary.LittleEndian.Uint32(frame[40:])),
 		Round:   binary.LittleEndian.Uint64(frame[44:]),
-		Payload: frame[FrameHeader : len(frame)-mark.Size]}
+		Payload: frame[HeaderSize : len(frame)-mark.Size]}
 	switch f.Kind {
 	case Witness:
 		return nil
 	case Hello:
 		f.Payload = nil
 	}
-	return AppendFrame(nil, &f)
+	return Append(nil, &f)
 }
