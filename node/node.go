@@ -332,6 +332,11 @@ func (n *Node) run(ctx context.Context) error {
 	err := n.rest(ctx)
 	stop()
 	senders.Wait()
+	if ctx.Err() != nil {
+		if err := n.keepMarks(); err != nil {
+			n.cfg.Log.Warn("what was heard since the last stored state is not kept", "error", err)
+		}
+	}
 	return err
 }
 

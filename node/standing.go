@@ -309,16 +309,31 @@ func (s *standing) encodeMarks(c *checkpoint.Checkpoint) []byte {
 	if n.debt == nil && !n.untold() {
 		m.Lineage = mark.Lineage{}
 	}
-	for i := range n.known {
-		a := &n.known[i]
-		for _, h := range a.ByProcess() {
-			m.Members = append(m.Members, mark.Remembered{Member: uint64(i), Backs: a.backs, Lied: a.lied,
-				Forgot: a.forgot, Signed: h.Bytes})
-		}
-	}
-	m.Members = append(m.Members, n.left...)
+	m.Members = n.remembered()
 	return m.Encode()
 }
+
+// keepMarks stores what the node has heard of others since its last checkpoint; what it
+// has said itself stays with that one's state.
+func (s *standing) keepMarks() error {
+	n := s.n
+	c, err := n.cfg.Store.Load()
+	if err != nil || c == nil || c.Run != n.cfg.Run || len(c.Marks) == 0 {
+		return err
+	}
+	m, err := mark.ReadMemory(c.Marks, len(c.Claims), mostRemembered)
+	if err != nil {
+		return err
+	}
+	n.mu.Lock()
+	m.Members = n.remembered()
+	n.mu.Unlock()
+	c.Marks = m.Encode()
+	return n.cfg.Store.Save(c)
+}
+
+// mostRemembered is how many marks a node keeps.
+const mostRemembered = 3*roster.MaxMembers + mark.MostLeft
 
 // decodeMarks reads what encodeMarks writes; nothing is of a node that had none. place
 // gives the present numbers of members, and whether they have one.
@@ -331,7 +346,7 @@ func (s *standing) decodeMarks(b []byte, place func(i uint64) (int, bool)) (
 	if len(b) == 0 || !n.cfg.marks() {
 		return claims, nil
 	}
-	m, err := mark.ReadMemory(b, len(claims), 3*roster.MaxMembers+mark.MostLeft)
+	m, err := mark.ReadMemory(b, len(claims), mostRemembered)
 	if err != nil {
 		return claims, fmt.Errorf("%w: %w", checkpoint.ErrState, err)
 	}

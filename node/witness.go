@@ -233,6 +233,18 @@ func (w *witness) Marks() (all []mark.Held) {
 	return all
 }
 
+// remembered is what the node keeps of members. Node.mu is held.
+func (w *witness) remembered() (all []mark.Remembered) {
+	for i := range w.known {
+		a := &w.known[i]
+		for _, h := range a.ByProcess() {
+			all = append(all, mark.Remembered{Member: uint64(i), Backs: a.backs, Lied: a.lied,
+				Forgot: a.forgot, Signed: h.Bytes})
+		}
+	}
+	return append(all, w.left...)
+}
+
 const proceeds = 1 // of terms: Missing is Proceed
 
 // terms are those that this node runs under, for others to compare.

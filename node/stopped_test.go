@@ -1,0 +1,62 @@
+package node_test
+
+import (
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"sotto/node"
+)
+
+// A member is stopped long after its last wake, in which a neighbor has gone on. The next
+// process tells that one how far it was, when it is restored, of all that the stopped one
+// had heard.
+func TestAStopKeepsWhatWasHeard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &restored{}
+		var left atomic.Uint64
+		o := paces(t)["clock"]
+		o.Agents, o.Graph, o.Rounds = 2, "complete", 200
+		o.Change = r.slow(1, func(i int, c *node.Config) {
+			if i == 0 {
+				c.Interval = 40 * time.Second
+			} else {
+				c.Transport = leaving{c.Transport, &left}
+			}
+		}, o.Change)
+		r.running = prepare(t, o, openMemory)
+		for i := range r.nodes {
+			r.start(t, i)
+		}
+		quiet := func() { // until member 0 has not woken for a while, after a first time
+			for last, since := uint64(0), 0; since < 20 || last == 0; since++ {
+				if now := r.led[0].Head().Seq; now != last {
+					last, since = now, 0
+				}
+				time.Sleep(time.Second)
+			}
+		}
+		quiet()
+		r.halt(1)
+		snapshot, then := r.files(1), r.led[1].Head().Seq
+		r.start(t, 1)
+		quiet()
+		r.halt(1)
+		r.halt(0)
+		if left.Load() < then+5 {
+			t.Fatalf("%d charges after %d: this test shows nothing", left.Load(), then)
+		}
+		r.put(1, snapshot)
+		r.led[1] = first(t, r.led[1], then)
+		r.start(t, 0)
+		r.start(t, 1)
+		time.Sleep(30 * time.Second)
+		if len(r.known) != 1 || r.known[0].Charges < left.Load() {
+			t.Errorf("it was told %+v, of %d charges that had left it; its ledger had kept %d", r.known,
+				left.Load(), then)
+		}
+		r.halt(0)
+		r.halt(1)
+	})
+}
