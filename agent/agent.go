@@ -74,6 +74,10 @@ var (
 	ErrState = errors.New("agent: checkpoint does not fit this algorithm")
 	// ErrDiverged says that an algorithm's values are no longer finite, where it asks.
 	ErrDiverged = errors.New("the algorithm has diverged")
+	// ErrUnanswered says that an agent's budget allows no answer, without which what all
+	// agents compute would be false.
+	ErrUnanswered = errors.New("the budget allows no answer, and without it those of all others would be " +
+		"false: ask in another run")
 	// ErrStale says that a message belongs to a round the algorithm has left behind.
 	ErrStale = errors.New("agent: message of a round that has passed")
 )

@@ -44,11 +44,14 @@ func NewGossipAverage(decode func(any) error) (agent.Factory, error) {
 
 // NewQuery is NewGossipAverage of the oracle "statistic": the sums that answer the
 // questions of a run, averaged over all owners. Who knows how many owners there are
-// multiplies by that. It starts at 0, so that an owner whose budget gives no answer
-// counts as one without records.
+// multiplies by that. An owner whose budget allows no answer ends with
+// agent.ErrUnanswered: it would count as one without records, and all averages be false.
 func NewQuery(decode func(any) error) (agent.Factory, error) {
-	return newAverage("statistic", false, decode)
+	return newAverage(statistic, false, decode)
 }
+
+// statistic is the oracle of the sums that answer questions.
+const statistic = "statistic"
 
 // newAverage averages the answers of an oracle; first says that an agent without one has
 // the initial vector, else 0.
@@ -92,6 +95,9 @@ func (a *GossipAverage) Step(in *agent.Input, out *agent.Output) error {
 		copy(a.next, in.Answer)
 		a.y, a.next = a.next, a.y
 	case agent.Exhausted:
+		if a.oracle == statistic {
+			return fmt.Errorf("query: %w", agent.ErrUnanswered)
+		}
 	case agent.Stop:
 		return nil
 	default:

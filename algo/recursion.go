@@ -106,6 +106,41 @@ func (r Recursion) Coefficients(env agent.Env, rounds int) ([][3]float64, error)
 	return r.first(rounds), nil
 }
 
+// Rounds is after how many rounds what agents differ by is at most the tolerance, above
+// 0, of what they differed by at first, by the graph's spectrum; 0: by none, or the
+// spectrum is not known. Settings that averaging refuses give a *config.Error.
+func (r Recursion) Rounds(env agent.Env, tolerance float64) (uint64, error) {
+	if err := r.check(); err != nil {
+		return 0, err
+	}
+	if err := r.fill(env); err != nil {
+		return 0, err
+	}
+	rate := max(env.Graph.SLEM, r.Rho)
+	if !(rate < 1) {
+		return 0, nil
+	}
+	const points = 128 // on either side of 0, at which the polynomial of k rounds is looked at
+	now, before := make([]float64, 2*points+1), make([]float64, 2*points+1)
+	for i := range now {
+		now[i] = 1
+	}
+	omega := 0.
+	for k := range uint64(1 << 16) {
+		first, own, back := r.at(k, omega)
+		most := 0.
+		for i, y := range now {
+			eigenvalue := rate * float64(i-points) / points
+			now[i], before[i] = (first*eigenvalue+own)*y-back*before[i], y
+			most = max(most, math.Abs(now[i]))
+		}
+		if omega = first; most <= tolerance {
+			return k + 1, nil
+		}
+	}
+	return 0, nil
+}
+
 // first is Coefficients of settings that have been checked and filled.
 func (r *Recursion) first(rounds int) [][3]float64 {
 	if r.Acceleration == "plain" {

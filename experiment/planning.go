@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -72,7 +73,7 @@ func (e planner) makePlans() error {
 	if err := e.checkQueries(); err != nil {
 		return err
 	}
-	if err := e.checkRecursion(); err != nil {
+	if err := cmp.Or(e.checkRecursion(), checkMixing(f, &e.Graphs)); err != nil {
 		return err
 	}
 	if err := f.Placed("replication", f.Replication.Planned(&e.Setup, e.Plans)); err != nil {

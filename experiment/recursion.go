@@ -2,10 +2,13 @@ package experiment
 
 import (
 	"cmp"
+	"fmt"
 
+	"sotto/agent"
 	"sotto/algo"
 	"sotto/privacy/account"
 	"sotto/privacy/account/network"
+	"sotto/sim"
 	"sotto/tensor"
 	"sotto/topology"
 )
@@ -34,6 +37,55 @@ func (e planner) checkRecursion() error {
 	return nil
 }
 
+// unmixed is what averaging may leave of the answers to questions: intervals are of
+// noise, which is more.
+const unmixed = .001
+
+// CheckMixing refuses to ask questions where rounds of averaging are too few, so that an
+// owner's answers would be its own more than everybody's, or where the graph is not known
+// beforehand, or messages are lost. Any sum over owners is then right up to a thousandth
+// of the root of the sum of squares of what each one brings.
+func CheckMixing(f *File, g *topology.Graph) error {
+	info, err := topology.Analyze(g)
+	if err != nil {
+		return err
+	}
+	return checkMixing(f, &Graphs{Spectrum: info, LambdaMin: lowest(g, &info)})
+}
+
+func checkMixing(f *File, g *Graphs) error {
+	n := f.Topology.Agents
+	if !Asks(f) || n == 1 {
+		return nil
+	}
+	r, err := recursionOf(f)
+	if err != nil {
+		return err
+	}
+	need, err := r.Rounds(agent.Env{Agents: n, Graph: g.known()}, unmixed/float64(n))
+	switch {
+	case err != nil:
+		return f.At("algorithm", err)
+	case f.Topology.Dropout != 0:
+		return f.Refuse("topology.dropout", f.Topology.Dropout,
+			"0 with algorithm {algorithm}: how many rounds of averaging are enough would be chance")
+	case f.Topology.Wake != "":
+		return f.Refuse("topology.wake", f.Topology.Wake,
+			"nothing with algorithm {algorithm}: how many meetings are enough would be chance")
+	case f.Faults != sim.DefaultFaults():
+		return f.Refuse("faults.faults", "lost or late messages",
+			"none with algorithm {algorithm}: all answers would lack them")
+	case need == 0:
+		return f.Refuse("topology.graph", f.Topology.Graph,
+			"one that mixes, and whose spectrum is known, with algorithm {algorithm}")
+	case uint64(AveragingRounds(f)) < need:
+		return f.Refuse("rounds", f.Run.Rounds, fmt.Sprintf("at least %d with algorithm {algorithm}: the "+
+			"answer, then %d of averaging on this graph; after fewer an owner's answers are its own more "+
+			"than everybody's", need+1, need))
+	}
+	return nil
+}
+
 // maxObservers bounds the agents of a run whose every observer's view is computed.
 const maxObservers = 256
 
@@ -48,10 +100,15 @@ func AveragingRounds(f *File) int {
 
 // Acceleration returns how a run that only averages values does so.
 func Acceleration(f *File) (algo.Recursion, error) {
-	var p algo.AverageParams
 	if AveragingRounds(f) == 0 {
-		return p.Recursion, nil
+		return algo.Recursion{}, nil
 	}
+	return recursionOf(f)
+}
+
+// recursionOf is what [algorithm] says of averaging.
+func recursionOf(f *File) (algo.Recursion, error) {
+	var p algo.AverageParams
 	e := planner{&Experiment{File: f}}
 	if err := e.prepare(); err != nil {
 		return p.Recursion, err

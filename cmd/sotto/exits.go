@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"syscall"
 
+	"sotto/agent"
 	"sotto/cmd/sotto/cli"
 	"sotto/cmd/sotto/manual"
 	"sotto/config"
@@ -75,7 +76,7 @@ func exitCode(err error) int {
 	case errors.As(err, &own):
 		return own.code
 	case isAny(err, privacy.ErrRefused, audit.ErrViolated, account.ErrUnsupported, account.ErrInfeasible,
-		account.ErrDeltaTooSmall, account.ErrExhausted):
+		account.ErrDeltaTooSmall, account.ErrExhausted, agent.ErrUnanswered):
 		return exitPrivacy
 	case isAny(err, ledger.ErrPoisoned, syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG):
 		return exitStorage

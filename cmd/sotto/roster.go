@@ -9,6 +9,7 @@ import (
 
 	"sotto/cmd/sotto/cli"
 	"sotto/config"
+	"sotto/experiment"
 	"sotto/experiment/owner"
 	"sotto/node"
 	"sotto/node/keyfile"
@@ -109,6 +110,9 @@ func newRosterAdd() *cobra.Command {
 			if r.Complete() {
 				g, err := e.GraphFor(r.MembersSeed())
 				if err != nil {
+					return err
+				}
+				if err := experiment.CheckMixing(e, g); err != nil {
 					return err
 				}
 				r.Weigh(g)

@@ -12,11 +12,6 @@ import (
 // and the model that was trained alone.
 func sayFigures(row func(what, format string, args ...any), r *owner.Result) {
 	s := r.Scores
-	if r.Unanswered {
-		row("answers", "none: the budget gave no answer of this owner's, and sums without it are not "+
-			"what was asked")
-		return
-	}
 	if r.Metric == "" {
 		row("answers", "%s; sotto query shows them", rundir.AnswersFile)
 		return

@@ -5,9 +5,20 @@ import (
 	"time"
 
 	"sotto/config"
+	"sotto/experiment"
 	"sotto/node"
 	"sotto/node/roster"
 )
+
+// waits refuses to ask questions where rounds go on without a member: its records would
+// be missing in the answers of all, which nobody's intervals hold.
+func waits(f *experiment.File, missing string) error {
+	if missing == node.Proceed && experiment.Asks(f) {
+		return config.Bad("missing", missing, node.Wait+" with algorithm "+f.Algorithm.Name+
+			": what a member who is missing would have sent, the answers of all others lack")
+	}
+	return nil
+}
 
 // agree takes into c what all members have signed, if they have. A value of c that was
 // chosen, and is another one, is refused, but for the deadline where nodes wait: there it

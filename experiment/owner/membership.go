@@ -87,6 +87,9 @@ func Join(from Files, base node.Config) (*Membership, error) {
 	if err := agree(&m.Node, m.Roster.Terms); err != nil {
 		return nil, err
 	}
+	if err := waits(file, m.Node.Missing); err != nil {
+		return nil, err
+	}
 	graph, graphs, err := AgreedGraph(m.Roster, file)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", from.Roster, err)

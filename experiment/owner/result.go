@@ -27,11 +27,9 @@ type Result struct {
 	Alone  *jsonfloat.Float `json:"alone,omitempty"`
 	Tests  int              `json:"test_records"`
 	Charged
-	Over uint64 `json:"answers_longer_than_pad,omitempty"` // of the last process
-	Note string `json:"note"`
-	// Unanswered says that the budget gave no answer to the run's questions.
-	Unanswered bool    `json:"unanswered,omitempty"`
-	Scores     *Scores `json:"scores,omitempty"` // nil: the model neither classifies nor has a target
+	Over   uint64  `json:"answers_longer_than_pad,omitempty"` // of the last process
+	Note   string  `json:"note"`
+	Scores *Scores `json:"scores,omitempty"` // nil: the model neither classifies nor has a target
 }
 
 // Charged is what all runs on these data have been charged.
@@ -130,11 +128,10 @@ func keepOwn(p *process, r *Result) {
 }
 
 // writeAnswers leaves what a run that asks questions has found. It is what all members
-// know, for they know the model. A member whose budget gave no answer has nothing to say:
-// sums without its own are not what was asked.
+// know, for they know the model.
 func writeAnswers(p *process, n *node.Node) error {
 	a, err := experiment.AnswersOf(p.e, n.Params())
-	if a == nil || err != nil || n.Status().Exhausted {
+	if a == nil || err != nil {
 		return err
 	}
 	b, err := rundir.Indent(a)
@@ -258,6 +255,5 @@ func (p *process) figures(n *node.Node, local tensor.Vec) (*Result, error) {
 	}
 	r.Charges = int(p.ledger.Total())
 	r.Epsilon, r.Delta, r.Over = c.Epsilon.Upper, c.Delta, p.padded.Over()
-	r.Unanswered = experiment.Asks(p.e.File) && n.Status().Exhausted
 	return r, nil
 }

@@ -53,7 +53,7 @@ func answersOf(t *testing.T, e *experiment.Experiment) *experiment.Answers {
 // times the curator's error, on any graph.
 func TestNoiseBesideACurator(t *testing.T) {
 	budget := []string{"privacy.noise_multiplier=0", "privacy.target_epsilon=1", "data.train=400",
-		"algorithm.acceleration=plain"}
+		"rounds=20000", "algorithm.acceleration=plain"}
 	curator := answersSigma(t, append(budget, "topology.agents=1", "topology.graph=complete")...)
 	for _, n := range []int{10, 100} {
 		for _, graph := range []string{"ring", "complete", "er"} {
@@ -237,11 +237,10 @@ func TestTrueValuesCountPersons(t *testing.T) {
 	}
 }
 
-// An answer is a sum, whose noise goes by no number of records: in a star of four that
-// averages twice, a leaf learns half of each of the two others, one of which has a record
-// less.
+// An answer is a sum, whose noise goes by no number of records: in a star of four a
+// leaf learns half of each of the two others, one of which has a record less.
 func TestNetworkOfAnswers(t *testing.T) {
-	e := questions(t, "topology.graph=star", "topology.agents=4", "data.train=101", "rounds=3",
+	e := questions(t, "topology.graph=star", "topology.agents=4", "data.train=101", "rounds=30",
 		"algorithm.acceleration=plain", "privacy.adjacency=zero-out")
 	if e.Plans[2].Public.Records == e.Plans[3].Public.Records {
 		t.Fatalf("both have %d records", e.Plans[3].Public.Records)
