@@ -200,7 +200,7 @@ var features = []Refusal{
 	// Privacy.
 	{"privacy.unit", func(f *File) any { return f.Privacy.Unit },
 		func(f *File) bool { return f.Privacy.unit == account.Owner() && f.Lacks(algo.OwnerUnit) },
-		"record with algorithm {algorithm}"},
+		"another with algorithm {algorithm}, which does not protect owners as wholes"},
 	{"privacy.unit", func(f *File) any { return f.Privacy.Unit },
 		func(f *File) bool { return f.Privacy.perPerson() && !(f.InRounds() && servesPersons(f)) },
 		"record with algorithm {algorithm}: only algorithms that work in rounds, and ask for gradients " +

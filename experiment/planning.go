@@ -94,7 +94,28 @@ func (e planner) makePlans() error {
 	if err := e.checkAmplified(); err != nil {
 		return err
 	}
-	return f.Mechanism().calibrate(e)
+	return accounted(f, f.Mechanism().calibrate(e))
+}
+
+// accounted names the key that an accountant's error is about.
+func accounted(f *File, err error) error {
+	p := &f.Privacy
+	for _, c := range []struct {
+		is      error
+		key     string
+		found   any
+		allowed string
+	}{
+		{account.ErrUnsupported, "privacy.accountant", p.Accountant, "one that has a bound for this plan"},
+		{account.ErrInfeasible, "privacy.target_epsilon", p.TargetEpsilon, "what this plan can keep to"},
+		{account.ErrDeltaTooSmall, "privacy.target_delta", p.TargetDelta,
+			"what the accountant can tell apart from 0"},
+	} {
+		if errors.Is(err, c.is) && c.found != 0. {
+			return fmt.Errorf("%w: %w", f.Refuse(c.key, c.found, c.allowed), err)
+		}
+	}
+	return err
 }
 
 // fillPublic completes what all agents' oracles have in common, where no deviation has

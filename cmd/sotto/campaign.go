@@ -174,7 +174,8 @@ func (f *campaignFlags) addJob(c *cobra.Command) {
 	fl.IntVar(&f.job.Cores, "cores", 2, "cores of each")
 	fl.IntVar(&f.job.MemoryGB, "memory", 8, "memory of each, GB")
 	fl.StringVar(&f.job.Dir, "dir", "/campaign", "folder of the campaign, which all processes see")
-	fl.StringVar(&f.job.DataDir, "data-dir", "/data", "folder of data sets, which all processes see")
+	fl.StringVar(&f.job.DataDir, "data-dir", "/data",
+		"folder of data sets, which all processes see; not SOTTO_DATA, which is of this machine")
 }
 
 // write writes the job to standard output.

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strconv"
 
 	"sotto/agent"
 	"sotto/config"
+	"sotto/internal/decimal"
 	"sotto/privacy/account"
 	"sotto/privacy/account/network"
 	"sotto/topology"
@@ -71,7 +73,10 @@ func NewCase(src *Source, s *Settings) (*Case, error) {
 	shift := account.ClipShift(c.Adjacency)
 	switch {
 	case s.Epsilon > 0:
-		c.Noise = shift / account.GaussianMu(s.Epsilon, s.Delta)
+		enough := decimal.Digits(shift/account.GaussianMu(s.Epsilon, s.Delta), 6, true)
+		if c.Noise, err = strconv.ParseFloat(enough, 64); err != nil {
+			return nil, err
+		}
 	case s.Noise > 0:
 		c.Noise = s.Noise
 	default:

@@ -55,7 +55,7 @@ func quoted(s string) string {
 // WriteText writes what a person reads: a line for each agent seen by one adversary, or
 // for each distance from several.
 func (r *Views) WriteText(w io.Writer) error {
-	fmt.Fprintf(w, "%s, %d agents, %s of averaging (%s), one release each at noise multiplier %.6g\n",
+	fmt.Fprintf(w, "%s, %d agents, %s of averaging (%s), one release each at noise multiplier %v\n",
 		r.Graph.Name(), r.Gossip.Agents, config.Count(len(r.Gossip.Rounds), "round"), r.Gossip.Method.Name,
 		r.Noise)
 	fmt.Fprintf(w, "against everyone: epsilon %s at delta %g (%s)\n", rundir.FormatFine(r.Local.Upper),

@@ -79,7 +79,7 @@ func (c *Case) Training(steps int) (*TrainingFigures, error) {
 func (x *TrainingFigures) WriteText(w io.Writer) error {
 	fmt.Fprintf(w,
 		"%s, %d agents, %s of one release each with %s of averaging after it, at noise "+
-			"multiplier %.6g\n", x.Topology, x.Agents, config.Count(x.Steps, "step"),
+			"multiplier %v\n", x.Topology, x.Agents, config.Count(x.Steps, "step"),
 		config.Count(x.Rounds, "round"), x.Noise)
 	fmt.Fprintf(w, "against everyone: epsilon %s at delta %g (%s): the guarantee\n",
 		rundir.FormatFine(x.LocalEpsilon.Upper), x.Delta, x.Adjacency)

@@ -142,9 +142,10 @@ var kinds = map[reflect.Kind][2]string{
 	reflect.Int64:   {"a whole number", "whole numbers"},
 	reflect.Uint:    {"a whole number, at least 0", "whole numbers, at least 0"},
 	reflect.Uint32:  {"a whole number, at least 0", "whole numbers, at least 0"},
-	reflect.Uint64:  {"a whole number, at least 0", "whole numbers, at least 0"},
-	reflect.String:  {"a string", "strings"},
-	reflect.Bool:    {"true or false", "true and false"},
+	reflect.Uint64: {"a whole number, 0 to 9223372036854775807",
+		"whole numbers, 0 to 9223372036854775807"}, // TOML has no larger ones
+	reflect.String: {"a string", "strings"},
+	reflect.Bool:   {"true or false", "true and false"},
 }
 
 // kindIn names a value (0) or values (1) of a type in words.

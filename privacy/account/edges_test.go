@@ -59,6 +59,45 @@ func TestEdges(t *testing.T) {
 	}
 }
 
+// A delta that is smaller than any number, 3.56e-326 of noise 1 at epsilon 39, is not 0.
+// That of pure noise is, from its epsilon on.
+func TestDeltaBelowAllNumbers(t *testing.T) {
+	ok := must(t)
+	for name, make := range map[string]func() (Accountant, error){
+		"pld": func() (Accountant, error) { return NewPLD(AddRemove, Record()) },
+		"rdp": func() (Accountant, error) { return NewRDP(AddRemove, Record()) },
+		"gdp": func() (Accountant, error) { return NewExactGaussian(AddRemove, Record()) },
+		"kov": func() (Accountant, error) { return NewKOV(AddRemove, Record()) },
+	} {
+		delta := func(ev Event, eps float64) float64 {
+			a, err := make()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := a.Compose(ev, 1); err != nil {
+				t.Fatal(err)
+			}
+			i, err := a.(interface {
+				Delta(float64) (Interval, error)
+			}).Delta(eps)
+			if err != nil || i.Lower != 0 {
+				t.Errorf("%s: %v, %v", name, i, err)
+			}
+			return i.Upper
+		}
+		if name != "kov" {
+			if d := delta(ok(Gaussian(1, 1)), 39); !(d > 0 && d < 1e-300) {
+				t.Errorf("%s: delta %v of noise 1 at epsilon 39", name, d)
+			}
+		}
+		if name != "gdp" {
+			if d := delta(ok(Laplace(.5)), 2); d != 0 {
+				t.Errorf("%s: delta %v of Laplace noise of epsilon 2 at 2", name, d)
+			}
+		}
+	}
+}
+
 // Lower ends are those of losses that there are: grids end at a million, and count what
 // they cut off as infinite, and as 1e-36 of delta.
 func TestLowerEndsOfWhatIsCutOff(t *testing.T) {

@@ -75,6 +75,9 @@ func (g *ExactGaussian) Delta(epsilon float64) (Interval, error) {
 	if g.coarse() {
 		i.Lower = 0
 	}
+	if i.Upper == 0 && g.Mu() > 0 {
+		i.Upper = math.SmallestNonzeroFloat64 // the true one is smaller than any number there is
+	}
 	return i, nil
 }
 

@@ -54,10 +54,10 @@ func (k *KOV) Delta(epsilon float64) (Interval, error) {
 		case b.w.noNoise:
 			return Interval{0, 1}, nil
 		case b.exact():
-			return Interval{0, KOVDelta(b.e0, b.d0, b.count, epsilon)}, nil
+			return k.visible(Interval{0, KOVDelta(b.e0, b.d0, b.count, epsilon)}, l, epsilon), nil
 		}
 		i, err := b.w.delta(epsilon)
-		return Interval{0, i.Upper}, err
+		return k.visible(Interval{0, i.Upper}, l, epsilon), err
 	})
 }
 

@@ -120,7 +120,8 @@ func (d *PrivacyLoss) Delta(epsilon float64) (Interval, error) {
 		if err != nil {
 			return Interval{}, err
 		}
-		return w.delta(epsilon)
+		i, err := w.delta(epsilon)
+		return d.visible(i, l, epsilon), err
 	})
 }
 

@@ -80,7 +80,7 @@ func (r *RenyiDP) Delta(epsilon float64) (Interval, error) {
 		}
 		c := sumCurve(l, r.relation)
 		ln := r.minimise(c, func(a, x float64) float64 { return lnDelta(a, x, epsilon) })
-		return Interval{0, math.Exp(math.Min(0, ln))}, nil
+		return r.visible(Interval{0, math.Exp(math.Min(0, ln))}, l, epsilon), nil
 	})
 }
 
@@ -171,6 +171,15 @@ func pureTotal(l []entry, r relation) float64 {
 		sum += float64(e.count) * pureEpsilon(e.body, r)
 	}
 	return sum
+}
+
+// visible is a delta whose upper end is above 0 where losses above epsilon are possible:
+// the smallest number there is, where the true one is smaller.
+func (r relation) visible(i Interval, l []entry, epsilon float64) Interval {
+	if i.Upper == 0 && pureTotal(l, r) > epsilon {
+		i.Upper = math.SmallestNonzeroFloat64
+	}
+	return i
 }
 
 // Describe implements Accountant.

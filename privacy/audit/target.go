@@ -1,9 +1,11 @@
 package audit
 
 import (
+	"fmt"
 	"slices"
 
 	"sotto/agent"
+	"sotto/config"
 	"sotto/privacy/account"
 	"sotto/privacy/ledger"
 	"sotto/tensor"
@@ -158,6 +160,10 @@ func (t *Target) scout(message int) (probe, error) {
 	s := &scouting{Algorithm: a, message: message}
 	if err := t.Drive(s, silent{}, 0, func() bool { return s.sent }); err != nil {
 		return probe{}, err
+	}
+	if sent := message - s.message; !s.sent && message > 1 && sent > 0 {
+		return probe{}, config.Bad("message", message,
+			fmt.Sprintf("1 to %d, the messages that follow from an answer", sent))
 	}
 	if !s.sent && (s.first.ordinal == 0 || message > 1) {
 		return probe{}, errNoMessage

@@ -38,6 +38,11 @@ type figures struct {
 	Unit       string `json:"unit"`
 }
 
+// by says what a figure holds for, and who has computed it.
+func by(accountant string, a account.Adjacency, u account.Unit) string {
+	return fmt.Sprintf("%v, %v, accountant %s", a, u, accountant)
+}
+
 func newAccountEpsilon() *cobra.Command {
 	var m mechanismFlags
 	var delta float64
@@ -57,9 +62,8 @@ func newAccountEpsilon() *cobra.Command {
 				}
 				return m.print(cmd.OutOrStdout(), figures{account.StatedInterval(i), delta, name,
 					plan.Adjacency.String(), plan.Unit.String()},
-					"epsilon %s upper, %s lower, at delta %g\n", rundir.FormatFine(i.Upper),
-					rundir.FormatBound(i.Lower, 6, false),
-					delta)
+					"epsilon %s upper, %s lower, at delta %g (%s)\n", rundir.FormatFine(i.Upper),
+					rundir.FormatBound(i.Lower, 6, false), delta, by(name, plan.Adjacency, plan.Unit))
 			})
 		},
 	}
@@ -90,8 +94,8 @@ func newAccountDelta() *cobra.Command {
 				}
 				return m.print(cmd.OutOrStdout(), figures{epsilon, account.StatedInterval(i), name,
 					plan.Adjacency.String(), plan.Unit.String()},
-					"delta %s upper, %s lower, at epsilon %g\n", decimal.Digits(i.Upper, 6, true),
-					decimal.Digits(i.Lower, 6, false), epsilon)
+					"delta %s upper, %s lower, at epsilon %g (%s)\n", decimal.Digits(i.Upper, 6, true),
+					decimal.Digits(i.Lower, 6, false), epsilon, by(name, plan.Adjacency, plan.Unit))
 			})
 		},
 	}
@@ -139,10 +143,10 @@ func newAccountNoise() *cobra.Command {
 				}
 				v := map[string]any{key: noise, "epsilon": account.StatedInterval(res.Epsilon),
 					"delta": target.Delta, "accountant": name, "adjacency": plan.Adjacency.String()}
-				return m.print(cmd.OutOrStdout(), v, "%s %s: epsilon %s upper, %s lower, at delta %g\n",
+				return m.print(cmd.OutOrStdout(), v, "%s %s: epsilon %s upper, %s lower, at delta %g (%s)\n",
 					key, decimal.Digits(noise, 6, true), // more noise is less epsilon
 					rundir.FormatFine(res.Epsilon.Upper), rundir.FormatBound(res.Epsilon.Lower, 6, false),
-					target.Delta)
+					target.Delta, by(name, plan.Adjacency, plan.Unit))
 			})
 		},
 	}
@@ -169,7 +173,7 @@ func newAccountSteps() *cobra.Command {
 				}
 				return m.print(cmd.OutOrStdout(), map[string]any{"steps": n, "delta": target.Delta,
 					"accountant": name, "adjacency": plan.Adjacency.String()},
-					"%d steps\n", n)
+					"%d steps (%s)\n", n, by(name, plan.Adjacency, plan.Unit))
 			})
 		},
 	}
@@ -188,12 +192,12 @@ func newAccountRate() *cobra.Command {
 			"expected batch size)",
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if cmd.Flags().Changed("sample-rate") || m.samplerName != "" && m.samplerName != "poisson" {
+			if cmd.Flags().Changed("sample-rate") || m.sampler.name != "" && m.sampler.name != "poisson" {
 				return cli.Usage(
 					errors.New("account rate searches for the Poisson sample rate: no --sample-rate or " +
 						"other --sampler beside it"))
 			}
-			m.sampler.SampleRate, m.samplerName = .5, "poisson"
+			m.sampler.SampleRate, m.sampler.name = .5, "poisson"
 			return m.withPlan(func(name string, plan account.Plan) error {
 				res, err := account.Rate(plan, target)
 				if err != nil {
@@ -201,7 +205,8 @@ func newAccountRate() *cobra.Command {
 				}
 				v := map[string]any{"sample_rate": res.SampleRate, "delta": target.Delta, "accountant": name,
 					"adjacency": plan.Adjacency.String()}
-				text := fmt.Sprintf("sample rate %.6g", res.SampleRate)
+				text := fmt.Sprintf("sample rate %s (%s)", decimal.Digits(res.SampleRate, 6, false),
+					by(name, plan.Adjacency, plan.Unit))
 				if records > 0 {
 					v["batch_size"] = math.Floor(res.SampleRate * records)
 					text += fmt.Sprintf(", expected batch size %.0f of %.0f records",
@@ -254,9 +259,8 @@ func newAccountCompose() *cobra.Command {
 				}
 				return m.print(cmd.OutOrStdout(),
 					figures{account.StatedInterval(e), delta, name, a.String(), unit.String()},
-					"epsilon %s upper, %s lower, at delta %g\n", rundir.FormatFine(e.Upper),
-					rundir.FormatBound(e.Lower, 6, false),
-					delta)
+					"epsilon %s upper, %s lower, at delta %g (%s)\n", rundir.FormatFine(e.Upper),
+					rundir.FormatBound(e.Lower, 6, false), delta, by(name, a, unit))
 			})
 		},
 	}

@@ -20,8 +20,7 @@ import (
 // mechanismFlags describe a run of equal releases on the command line.
 type mechanismFlags struct {
 	noiseFlags
-	samplerName     string
-	sampler         account.Sampler
+	sampler         samplerFlags
 	adjacency, unit string
 	group           int
 	accountant      string
@@ -33,6 +32,35 @@ type mechanismFlags struct {
 type printing struct {
 	output cli.Output
 	more   []string
+}
+
+// samplerFlags describe who is in a step.
+type samplerFlags struct {
+	name string
+	account.Sampler
+	given *pflag.FlagSet // all that are given
+}
+
+// samplerOf are the flags that samplers read.
+var samplerOf = map[account.SamplerKind][]string{
+	account.FullBatch:        nil,
+	account.Poisson:          {"sample-rate"},
+	account.FixedSize:        {"population", "batch-size"},
+	account.TruncatedPoisson: {"sample-rate", "population", "max-batch"},
+	account.Shuffled:         {"period"},
+	account.Cyclic:           {"period"},
+}
+
+// unread refuses flags of other samplers.
+func (s *samplerFlags) unread(kind account.SamplerKind, name string) (err error) {
+	s.given.Visit(func(f *pflag.Flag) {
+		for _, all := range samplerOf {
+			if slices.Contains(all, f.Name) && !slices.Contains(samplerOf[kind], f.Name) {
+				err = cli.Usagef("--%s: found %s, allowed: nothing with sampler %s", f.Name, f.Value, name)
+			}
+		}
+	})
+	return err
 }
 
 // noiseFlags describe the noise of one release.
@@ -71,7 +99,8 @@ func (m *mechanismFlags) register(c *cobra.Command) {
 	f.Float64Var(&m.stepEpsilon, "step-epsilon", 0, "eps-delta: epsilon of one step")
 	f.Float64Var(&m.stepDelta, "step-delta", 0, "eps-delta: delta of one step")
 	f.IntVar(&m.dim, "dim", 1, "discrete Gaussian: number of coordinates")
-	f.StringVar(&m.samplerName, "sampler", "",
+	m.sampler.given = f
+	f.StringVar(&m.sampler.name, "sampler", "",
 		"poisson, fixed-size, truncated-poisson, shuffled, cyclic or none; default: poisson with "+
 			"--sample-rate, else none")
 	f.Float64Var(&m.sampler.SampleRate, "sample-rate", 0,
@@ -196,9 +225,9 @@ func (m *noiseFlags) inner(noise float64, a account.Adjacency) (account.Event, e
 }
 
 func (m *mechanismFlags) samplerAt(rate float64) (account.Sampler, error) {
-	name := m.samplerName
+	name := m.sampler.name
 	if name == "" {
-		if name = "none"; m.sampler.SampleRate != 0 {
+		if name = "none"; m.sampler.SampleRate != 0 || m.sampler.given.Changed("sample-rate") {
 			name = "poisson"
 		}
 	}
@@ -209,7 +238,10 @@ func (m *mechanismFlags) samplerAt(rate float64) (account.Sampler, error) {
 	if kind == account.Poisson && !(m.sampler.SampleRate > 0 && m.sampler.SampleRate <= 1) {
 		return account.Sampler{}, config.Bad("--sample-rate", m.sampler.SampleRate, "above 0 and at most 1")
 	}
-	s := m.sampler
+	if err := m.sampler.unread(kind, name); err != nil {
+		return account.Sampler{}, err
+	}
+	s := m.sampler.Sampler
 	s.Kind, s.SampleRate = kind, rate
 	return s, nil
 }
