@@ -124,7 +124,7 @@ func writeCells(w io.Writer, s *sweep.Sweep, res *sweep.Result) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	if err := cmp.Or(writeFolds(w, s, res), writeSeeds(w, s, res)); err != nil {
+	if err := s.SayTogether(w, res.Rows); err != nil {
 		return err
 	}
 	warning, err := s.Warning()

@@ -1,20 +1,24 @@
-//go:build !operator
-
-package main
+package sweep
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
 	"text/tabwriter"
 
 	"sotto/experiment/metric"
-	"sotto/experiment/sweep"
 	"sotto/internal/sample"
 )
 
+// SayTogether writes what the folds of each setting give together, and its seeds, and how
+// settings differ; nothing where there are none of these.
+func (s *Sweep) SayTogether(w io.Writer, rows []Row) error {
+	return cmp.Or(s.sayFolds(w, rows), s.saySeeds(w, rows))
+}
+
 // settingName names a setting by the axes that it has a value of.
-func settingName(axes []string, of sweep.Joined) string {
+func settingName(axes []string, of Joined) string {
 	var parts []string
 	for k, a := range axes {
 		if of.Values[k] != "" {
@@ -25,7 +29,7 @@ func settingName(axes []string, of sweep.Joined) string {
 }
 
 // figureNames are those of the figures of rows, in their order.
-func figureNames(rows []sweep.Row) (names []string) {
+func figureNames(rows []Row) (names []string) {
 	had := map[string]bool{}
 	for _, r := range rows {
 		for _, f := range r.Quality() {
@@ -37,26 +41,26 @@ func figureNames(rows []sweep.Row) (names []string) {
 	return names
 }
 
-// writeSpread writes what the runs of each setting give together.
-func writeSpread(w io.Writer, s *sweep.Sweep, all []sweep.Joined, runs string,
-	of func(*sweep.Joined, string) []float64) {
+// saySpread writes what the runs of each setting give together.
+func (s *Sweep) saySpread(w io.Writer, all []Joined, runs string,
+	of func(*Joined, string) []float64) {
 	for k := range all {
 		head := "mean ± sd"
 		if name := settingName(s.Axes, all[k]); name != "" {
 			head += ", " + name
 		}
 		for _, f := range figureNames(all[k].Rows) {
-			if x := sweep.SpreadOf(of(&all[k], f)); x.Values > 0 {
+			if x := SpreadOf(of(&all[k], f)); x.Values > 0 {
 				fmt.Fprintf(w, "%s, of %d %s: %s %.4f ± %.4f\n", head, x.Values, runs, f, x.Mean, x.SD)
 			}
 		}
 	}
 }
 
-// writeFolds says what the folds of each setting give together.
-func writeFolds(w io.Writer, s *sweep.Sweep, res *sweep.Result) error {
-	all := sweep.ByFold(s.Axes, res.Rows)
-	writeSpread(w, s, all, "folds", func(of *sweep.Joined, figure string) (values []float64) {
+// sayFolds says what the folds of each setting give together.
+func (s *Sweep) sayFolds(w io.Writer, rows []Row) error {
+	all := ByFold(s.Axes, rows)
+	s.saySpread(w, all, "folds", func(of *Joined, figure string) (values []float64) {
 		for _, r := range of.Rows {
 			for _, f := range r.Quality() {
 				if f.Name == figure {
@@ -74,13 +78,13 @@ func writeFolds(w io.Writer, s *sweep.Sweep, res *sweep.Result) error {
 	return err
 }
 
-// writeSeeds says what the seeds of each setting give together, and how settings differ.
-func writeSeeds(w io.Writer, s *sweep.Sweep, res *sweep.Result) error {
-	all := sweep.BySeed(s.Axes, res.Rows)
-	writeSpread(w, s, all, "seeds", func(of *sweep.Joined, figure string) []float64 {
+// saySeeds says what the seeds of each setting give together, and how settings differ.
+func (s *Sweep) saySeeds(w io.Writer, rows []Row) error {
+	all := BySeed(s.Axes, rows)
+	s.saySpread(w, all, "seeds", func(of *Joined, figure string) []float64 {
 		return of.Seeds(s.Axes, figure)
 	})
-	figure, less := sweep.Compare(s.Axes, all)
+	figure, less := Compare(s.Axes, all)
 	if less == nil {
 		return nil
 	}
