@@ -83,7 +83,7 @@ func Make(engine string, finished []*rundir.Run) (page []byte, plots []File, err
 		if err := plot.WriteSVG(&svg, d); err != nil {
 			return nil, nil, err
 		}
-		if err := plot.WriteCSV(&values, d); err != nil {
+		if err := plot.WriteValues(&values, d); err != nil {
 			return nil, nil, err
 		}
 		plots = append(plots, File{d.FileName() + ".svg", svg.Bytes()},
