@@ -55,9 +55,11 @@ func (a *Answer) say(l *Line, owner string) string {
 	case math.Abs(gain) < shown:
 		text += "with the records that they have joining changes less than 0.001 on the mean"
 	case gain > 0:
-		text += fmt.Sprintf("with the records that they have joining brings %.3f on the mean", gain)
+		text += fmt.Sprintf("with the records that they have joining brings %.3f on the mean "+
+			"(standard error %.2g)", gain, float64(l.Alike.Error))
 	default:
-		text += fmt.Sprintf("with the records that they have joining costs %.3f on the mean", -gain)
+		text += fmt.Sprintf("with the records that they have joining costs %.3f on the mean "+
+			"(standard error %.2g)", -gain, float64(l.Alike.Error))
 	}
 	return text + l.sayFrom() + l.sayRefused()
 }

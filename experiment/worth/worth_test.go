@@ -225,8 +225,9 @@ func TestWords(t *testing.T) {
 		said  string
 	}{
 		{func() {}, "", "others are like you, 0.800 to 0.800 where they are not: with the records that " +
-			"they have joining brings 0.004 on the mean; if each of them had 160, 320 or 640, it pays, " +
-			"with 40 or 80 a gain is not shown; with 10 or 20 each the run cannot be simulated"},
+			"they have joining brings 0.004 on the mean (standard error 0.001); if each of them had 160, " +
+			"320 or 640, it pays, with 40 or 80 a gain is not shown; with 10 or 20 each the run cannot be " +
+			"simulated"},
 		{func() { l.Alike, l.Refused = Range{Value: .00006, Error: 1e-6}, nil }, "north",
 			"others are like north"},
 		{func() { l.From = 640 }, "", "changes less than 0.001 on the mean; if each of them had 640, it " +
@@ -234,7 +235,8 @@ func TestWords(t *testing.T) {
 		{func() { l.From = 40 }, "", "; if each of them had 40, 80, 160, 320 or 640, it pays"},
 		{func() { l.Alike.Value = -.00006 }, "", "joining changes less than 0.001 on the mean"},
 		{func() { l.Alike.Value, l.Alike.Error = .1, .1 }, "", "these simulations see no difference"},
-		{func() { l.Alike.Value, l.Alike.Error = -.1, .01 }, "", "joining costs 0.100 on the mean"},
+		{func() { l.Alike.Value, l.Alike.Error = -.1, .01 }, "",
+			"joining costs 0.100 on the mean (standard error 0.01)"},
 	} {
 		c.edit()
 		if said := a.say(l, c.owner); !strings.Contains(said, c.said) {
