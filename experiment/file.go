@@ -158,11 +158,14 @@ type ScoreParams struct {
 	ScoreClip float64 `toml:"score_clip,omitempty"`
 }
 
+// builtinName names the built-in task in errors.
+const builtinName = "the built-in run file"
+
 // Read reads the run file at path, or the built-in task for "", applies "key=value"
 // settings and decodes all that does not depend on data. Bad input is a *config.Error, or
 // an error that names file and line.
 func Read(path string, set []string) (*File, error) {
-	b, name := Builtin, "the built-in run file"
+	b, name := Builtin, builtinName
 	if path != "" {
 		var err error
 		if b, err = os.ReadFile(path); err != nil {

@@ -55,8 +55,12 @@ func validateFolds(f *File) error {
 	case p.Folds == 0:
 		return nil
 	case p.Fold == nil:
+		file := f.doc.File()
+		if file == builtinName {
+			file = "FILE"
+		}
 		return config.Bad("folds", p.Folds, fmt.Sprintf("folds with fold = 0 to %d, which is one run; "+
-			"sotto sweep %s runs all of them", p.Runs()-1, f.doc.File()))
+			"sotto sweep %s runs all of them", p.Runs()-1, file))
 	case *p.Fold < 0 || *p.Fold >= p.Runs():
 		return config.Bad("fold", *p.Fold, fmt.Sprintf("0 to %d", p.Runs()-1))
 	}

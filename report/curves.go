@@ -254,35 +254,33 @@ func (s *group) fiedler() float64 {
 	return sum
 }
 
-// against draws final accuracy over a property of settings, one curve for those that
-// differ in nothing else. It returns no drawing where the property has less than two
-// values.
-func against(groups []*group, f plot.Figure, x func(*group) float64,
-	apart func(key string) bool) []plot.Drawing {
+// against draws final accuracy over a property of settings, one curve for each family; it
+// says what settings of a curve differ in beside the keys of that property. It returns no
+// drawing where the property has less than two values.
+func against(f plot.Figure, families []*family, x func(*group) float64,
+	along func(key string) bool) []plot.Drawing {
 	values := map[string]bool{}
-	at := map[string]int{}
 	var of [][]*group // by curve
-	for _, s := range groups {
-		acc := s.finals()
-		if v := x(s); len(acc) > 0 && !math.IsNaN(v) && !math.IsInf(v, 0) && (v > 0 || !f.LogX) {
-			values[strconv.FormatFloat(v, 'g', 6, 64)] = true
-			name := s.describe(func(k string) bool { return !apart(k) })
-			if name == "" {
-				name = "all runs"
+	for _, one := range families {
+		c := plot.Curve{Name: one.name}
+		var drawn []*group
+		for _, s := range one.members {
+			acc := s.finals()
+			if v := x(s); len(acc) > 0 && !math.IsNaN(v) && !math.IsInf(v, 0) && (v > 0 || !f.LogX) {
+				values[strconv.FormatFloat(v, 'g', 6, 64)] = true
+				mean, sd := meanSD(acc)
+				c.Points = append(c.Points, plot.Point{X: v, Y: mean, Low: mean - sd, High: mean + sd})
+				drawn = append(drawn, s)
 			}
-			if _, ok := at[name]; !ok {
-				at[name] = len(f.Curves)
-				f.Curves, of = append(f.Curves, plot.Curve{Name: name}), append(of, nil)
-			}
-			of[at[name]] = append(of[at[name]], s)
-			mean, sd := meanSD(acc)
-			c := &f.Curves[at[name]]
-			c.Points = append(c.Points, plot.Point{X: v, Y: mean, Low: mean - sd, High: mean + sd})
+		}
+		if len(drawn) > 0 {
+			f.Curves, of = append(f.Curves, c), append(of, drawn)
 		}
 	}
 	if len(values) < 2 {
 		return nil
 	}
+	f.Caption += follows(of, along)
 	for k, c := range f.Curves {
 		f.Curves[k].Style = common(of[k], k)
 		slices.SortStableFunc(c.Points, func(a, b plot.Point) int { return cmp.Compare(a.X, b.X) })
@@ -319,7 +317,7 @@ func accuracyAgainstEpsilon(groups []*group) []plot.Drawing {
 		LogX:    true,
 		Caption: overRuns(groups, overSeeds),
 	}
-	figs := against(groups, f, (*group).epsilon, ofBudget)
+	figs := against(f, overBudgets(groups), (*group).epsilon, ofBudget)
 	for i, d := range figs {
 		g := d.(plot.Figure)
 		low, high := math.Inf(1), math.Inf(-1)
@@ -329,7 +327,7 @@ func accuracyAgainstEpsilon(groups []*group) []plot.Drawing {
 		for _, s := range groups {
 			if mean, _ := meanSD(s.finals()); math.IsInf(s.epsilon(), 1) && len(s.finals()) > 0 &&
 				len(g.Curves) < 2*mostCurves {
-				g.Caption = overRuns(groups, overSeeds) + " Dashed: without privacy."
+				g.Caption = figs[i].About() + " Dashed: without privacy."
 				g.Curves = append(g.Curves, plot.Curve{Name: s.label, Style: s.style, Dashed: true,
 					Points: []plot.Point{{X: low, Y: mean, Low: mean, High: mean},
 						{X: high, Y: mean, Low: mean, High: mean}}})
@@ -347,7 +345,5 @@ func accuracyAgainstFiedler(groups []*group) []plot.Drawing {
 		XLabel:  "normalized Fiedler value of the graph (1: complete)",
 		Caption: overRuns(groups, overSeeds),
 	}
-	return against(groups, f, (*group).fiedler, func(k string) bool {
-		return strings.HasPrefix(k, "topology.")
-	})
+	return against(f, overGraphs(groups), (*group).fiedler, ofGraph)
 }

@@ -36,6 +36,7 @@ type group struct {
 	named []string          // keys that the label is made of
 	runs  []*run
 	style plot.Style // in every plot of the page
+	mixed bool       // the page has several mechanisms that add noise
 }
 
 // groupRuns puts runs into settings, ordered by what they vary; of runs with the same
@@ -65,6 +66,12 @@ func groupRuns(runs []*run) (groups []*group, repeated int) {
 		s.runs = append(s.runs, r)
 	}
 	named := distinguishing(groups)
+	noisy := map[string]bool{}
+	for _, s := range groups {
+		if s.private() {
+			noisy[s.keys["privacy.mechanism"]] = true
+		}
+	}
 	slices.SortStableFunc(groups, func(a, b *group) int {
 		for _, k := range named {
 			if c := compareValues(a.keys[k], b.keys[k]); c != 0 {
@@ -75,8 +82,8 @@ func groupRuns(runs []*run) (groups []*group, repeated int) {
 	})
 	count := map[string]int{}
 	for _, s := range groups {
-		s.named = named
-		s.label = s.describe(func(string) bool { return true })
+		s.named, s.mixed = named, len(noisy) > 1
+		s.label = s.describe(named)
 		if s.label == "" {
 			s.label = s.runs[0].Summary.Name
 		}
@@ -139,18 +146,20 @@ func distinguishing(groups []*group) []string {
 	return named
 }
 
-// describe names the setting by those of its distinguishing keys that are asked for.
-func (s *group) describe(asked func(key string) bool) string {
+// describe names the setting by keys.
+func (s *group) describe(keys []string) string {
 	var parts []string
-	for _, k := range s.named {
+	for _, k := range keys {
 		v := s.keys[k]
-		if v == "" || !asked(k) {
+		if v == "" {
 			continue
 		}
 		switch k {
 		case "privacy.mechanism":
 			if v == "none" {
 				parts = append(parts, "not private")
+			} else if s.mixed {
+				parts = append(parts, v)
 			}
 		case "privacy.target_epsilon":
 			parts = append(parts, "epsilon "+v)

@@ -20,6 +20,7 @@ type Page struct {
 	Notes    []string   // warnings, what is not protected
 	Sections []Section
 	Produced string // engine version
+	files    []File // of tables, beside those of drawings
 }
 
 // Figure is a number that matters: its name, itself with a unit, and what it is of.

@@ -60,21 +60,68 @@ func (r *run) lead() (string, []Figure) {
 		fmt.Sprintf("for one %s, at delta %g", unit, delta)})
 }
 
-// leadOf is what came of several settings: the best of them, and what it costs.
+// guarantee is what an epsilon is of, in words: two are compared at equal ones only.
+func (s *group) guarantee() string {
+	p := &s.runs[0].Summary.Privacy[0]
+	text := fmt.Sprintf("delta %g", p.Delta)
+	if p.Adjacency != "" {
+		text = fmt.Sprintf("%s of one %s and %s", p.Adjacency, p.Unit, text)
+	}
+	return text
+}
+
+// mostLed is the most guarantees whose best settings the headline names.
+const mostLed = 3
+
+// leadOf is what came of several settings: the best of those with noise, and what it
+// costs. Settings with other guarantees are not compared: each guarantee has its best.
 func leadOf(groups []*group) (string, []Figure) {
+	var order []string
+	of := map[string][]*group{}
+	for _, s := range groups {
+		if mean, _ := meanSD(s.finals()); s.private() && len(s.finals()) > 0 && !math.IsNaN(mean) {
+			g := s.guarantee()
+			if of[g] == nil {
+				order = append(order, g)
+			}
+			of[g] = append(of[g], s)
+		}
+	}
+	if len(order) == 1 {
+		return leadWithin(of[order[0]], "")
+	}
+	text, figures := "", []Figure(nil)
+	for k, g := range order {
+		if k == mostLed {
+			text += fmt.Sprintf(" The table has those of %s more.", config.Count(len(order)-k, "guarantee"))
+			break
+		}
+		one, more := leadWithin(of[g], " for "+g)
+		text += " " + one
+		figures = append(figures, more[0])
+	}
+	if len(order) > 1 {
+		text = "Settings with different guarantees are not compared." + text
+	}
+	return text, figures
+}
+
+// leadWithin is the lead of settings with one guarantee, in words where there are others.
+func leadWithin(groups []*group, guarantee string) (string, []Figure) {
 	var best *group
 	value := math.Inf(-1)
 	for _, s := range groups {
-		if mean, _ := meanSD(s.finals()); s.private() && len(s.finals()) > 0 && mean > value {
+		if mean, _ := meanSD(s.finals()); best == nil || mean > value {
 			best, value = s, mean
 		}
 	}
-	if best == nil {
-		return "", nil
-	}
 	epsilon := best.epsilon()
-	text := fmt.Sprintf("Of %s with privacy, %s reached the most: an accuracy of %s %%",
-		config.Count(len(groups), "setting"), best.label, spreadText(best.finals(), 100, 2))
+	text := fmt.Sprintf("Of %s with privacy%s, %s reached the most: an accuracy of %s %%",
+		config.Count(len(groups), "setting"), guarantee, best.label, spreadText(best.finals(), 100, 2))
+	if len(groups) == 1 {
+		text = fmt.Sprintf("The one setting with privacy%s, %s, reached an accuracy of %s %%", guarantee,
+			best.label, spreadText(best.finals(), 100, 2))
+	}
 	figures := []Figure{{"Best accuracy", fmt.Sprintf("%.2f", 100*value), "%", best.label}}
 	if math.IsInf(epsilon, 1) {
 		return text + ".", figures

@@ -1,6 +1,7 @@
 package report_test
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -42,6 +43,55 @@ func TestLead(t *testing.T) {
 				at := strings.Index(string(page), `class="lead"`)
 				t.Errorf("%s: the page lacks %q: %.600s", tc.name, w, page[at:])
 			}
+		}
+	}
+}
+
+// The headline of several settings counts those with noise alone, and compares settings
+// of one guarantee.
+func TestLeadOfSeveral(t *testing.T) {
+	private := func(epsilon, accuracy float64, adjacency string, delta float64) *rundir.Run {
+		r := small(t, 1, fmt.Sprintf("seed = 1\n[privacy]\nmechanism = \"gaussian\"\nadjacency = %q\n"+
+			"target_epsilon = %.1f\ntarget_delta = %f\n", adjacency, epsilon, delta), accuracy, epsilon)
+		p := &r.Summary.Privacy[0]
+		p.Adjacency, p.Unit, p.Delta = adjacency, "record", delta
+		return r
+	}
+	none := small(t, 1, "seed = 1\n[privacy]\nmechanism = \"none\"\n", .9, math.Inf(1))
+	local := small(t, 1, "seed = 1\n[algorithm]\nname = \"local\"\n[privacy]\nmechanism = \"none\"\n", .9,
+		0)
+	for name, tc := range map[string]struct {
+		runs []*rundir.Run
+		want []string
+	}{
+		"one guarantee": {[]*rundir.Run{private(1, .5, "zero-out", .001), none,
+			private(4, .8, "zero-out", .001), local}, []string{"Of 2 settings with privacy, " +
+			"epsilon 4 reached the most: an accuracy of 80.00 %, at epsilon 4.0000."}},
+		"one of them": {[]*rundir.Run{private(1, .5, "zero-out", .001), none},
+			[]string{"The one setting with privacy, small, reached an accuracy of 50.00 %"}},
+		"two guarantees": {[]*rundir.Run{private(1, .5, "zero-out", .001),
+			private(4, .8, "zero-out", .001), private(4, .7, "replace-one", .001)}, []string{
+			"Settings with different guarantees are not compared.",
+			"Of 2 settings with privacy for zero-out of one record and delta 0.001, epsilon 4, adjacency " +
+				"zero-out reached the most: an accuracy of 80.00 %",
+			"The one setting with privacy for replace-one of one record and delta 0.001"}},
+		"two deltas": {[]*rundir.Run{private(1, .5, "zero-out", .001), private(1, .8, "zero-out", .1)},
+			[]string{"zero-out of one record and delta 0.1, target_delta", "and delta 0.001, "}},
+		"none": {[]*rundir.Run{none, local}, nil},
+	} {
+		page, _, err := report.Make("4", tc.runs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, rest, led := strings.Cut(string(page), `class="lead">`)
+		lead, _, _ := strings.Cut(rest, "</p>")
+		for _, w := range tc.want {
+			if !strings.Contains(lead, w) {
+				t.Errorf("%s: %q lacks %q", name, lead, w)
+			}
+		}
+		if led != (tc.want != nil) {
+			t.Errorf("%s: %q", name, lead)
 		}
 	}
 }

@@ -34,6 +34,9 @@ func buildReport(engine string, runs []*run) (Page, []plot.Drawing, error) {
 			config.Count(len(groups), "setting"))
 		p.Lead, p.Figures = leadOf(groups)
 		p.Summary = summaryTable(groups)
+		if err := addDifferences(&p, groups); err != nil {
+			return p, nil, err
+		}
 	}
 	for _, section := range []func([]*group) (Section, bool){qualitySection, ownSection} {
 		if s, ok := section(groups); ok {

@@ -39,11 +39,11 @@ func newRun(r *rundir.Run) (*run, error) {
 	return &run{Run: r, keys: keys, asked: asked}, err
 }
 
-// Read makes a report of finished runs: the HTML page, and every plot as SVG with its
-// values as CSV. paths are run directories, sweep directories or folders of run
-// directories; engine is the version of this program, whose runs others are told from.
-// The same runs give the same bytes. A node's state directory, alone, has a page of its
-// own, see Node.
+// Read makes a report of finished runs: the HTML page, every plot as SVG with its values
+// as CSV, and what settings differ in as CSV. paths are run directories, sweep
+// directories or folders of run directories; engine is the version of this program, whose
+// runs others are told from. The same runs give the same bytes. A node's state directory,
+// alone, has a page of its own, see Node.
 func Read(engine string, paths []string) (page []byte, plots []File, err error) {
 	if i := slices.IndexFunc(paths, rundir.IsNode); i >= 0 {
 		if len(paths) > 1 {
@@ -83,7 +83,7 @@ func Make(engine string, finished []*rundir.Run) (page []byte, plots []File, err
 		if err := plot.WriteSVG(&svg, d); err != nil {
 			return nil, nil, err
 		}
-		if err := plot.WriteCSV(&values, d); err != nil {
+		if err := plot.WriteValues(&values, d); err != nil {
 			return nil, nil, err
 		}
 		plots = append(plots, File{d.FileName() + ".svg", svg.Bytes()},
@@ -91,7 +91,7 @@ func Make(engine string, finished []*rundir.Run) (page []byte, plots []File, err
 	}
 	var b bytes.Buffer
 	err = WriteHTML(&b, p)
-	return b.Bytes(), plots, err
+	return b.Bytes(), append(plots, p.files...), err
 }
 
 func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }

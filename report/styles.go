@@ -3,18 +3,9 @@ package report
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"sotto/report/plot"
 )
-
-// ofBudget says that a key is of a setting's budget, or follows from it.
-func ofBudget(key string) bool {
-	return strings.HasPrefix(key, "privacy.") || strings.HasPrefix(key, "algorithm.step")
-}
-
-// family names a setting without its budget.
-func (s *group) family() string { return s.describe(func(k string) bool { return !ofBudget(k) }) }
 
 // setStyles gives every setting its look, the same in all plots of a page: a family has a
 // colour, and its budgets have dashes, the more broken the smaller epsilon is. Where all
@@ -23,23 +14,15 @@ func setStyles(groups []*group) {
 	if len(groups) < 2 {
 		return
 	}
-	var order []string
-	families := map[string][]*group{}
-	for _, s := range groups {
-		name := s.family()
-		if families[name] == nil {
-			order = append(order, name)
-		}
-		families[name] = append(families[name], s)
-	}
-	if len(order) == 1 {
+	families := overBudgets(groups)
+	if len(families) == 1 {
 		for k, s := range groups {
 			s.style = plot.Hue(k)
 		}
 		return
 	}
-	for k, name := range order {
-		budgets := slices.Clone(families[name])
+	for k, f := range families {
+		budgets := slices.Clone(f.members)
 		slices.SortStableFunc(budgets, func(a, b *group) int { return cmp.Compare(b.epsilon(), a.epsilon()) })
 		for n, s := range budgets {
 			s.style = plot.Hue(k)

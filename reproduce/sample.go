@@ -5,28 +5,18 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"sotto/internal/sample"
 )
 
 // Sample is a set of figures of equal runs.
 type Sample []float64
 
 // Mean is NaN without figures.
-func (s Sample) Mean() float64 {
-	sum := 0.
-	for _, x := range s {
-		sum += x
-	}
-	return sum / float64(len(s))
-}
+func (s Sample) Mean() float64 { return sample.Sample(s).Mean() }
 
 // SD is the sample standard deviation; NaN for fewer than two.
-func (s Sample) SD() float64 {
-	m, sum := s.Mean(), 0.
-	for _, x := range s {
-		sum += (x - m) * (x - m)
-	}
-	return math.Sqrt(sum / float64(len(s)-1))
-}
+func (s Sample) SD() float64 { return sample.Sample(s).SD() }
 
 // String is "mean ± sd" with two digits behind the point, as accuracies in percent have.
 func (s Sample) String() string { return s.Format("%.2f", "%.2f") }
@@ -58,8 +48,7 @@ func (s Sample) Less(other Sample) (difference Sample) {
 // Student is the standard error of the mean of two figures or more, and the law of the
 // mean over it if figures are normal around zero.
 func (s Sample) Student() (standardError float64, law distuv.StudentsT) {
-	n := float64(len(s))
-	return s.SD() / math.Sqrt(n), distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}
+	return sample.Sample(s).Student()
 }
 
 // FitSlope is the slope of a least-squares line through three points or more, and half

@@ -30,7 +30,8 @@ every plot as SVG and its values as CSV.
 RUN is a run directory, a sweep directory, a folder of run directories, or the state directory of a \
 finished node, whose page is for its owner alone. Runs that differ only in their \
 seed are drawn as one
-curve with its standard deviation; runs of one setting show the range over agents. A run without privacy \
+curve with its standard deviation, and settings are compared over the seeds that they share, in the page \
+and in differences.csv; runs of one setting show the range over agents. A run without privacy \
 among the others is
 what privacy's loss by class and agent is measured against.`),
 		Example: "  sotto report runs/mnist-dsgd-1a2b3c4d\n  sotto report runs/ring-* runs/complete-* " +
@@ -61,8 +62,14 @@ what privacy's loss by class and agent is measured against.`),
 					return err
 				}
 			}
-			said := fmt.Sprintf("%s, %d plots in %s\n", out, len(files)/2, plots)
-			made := map[string]any{"page": out, "plots": len(files) / 2, "folder": plots}
+			drawn := 0
+			for _, f := range files {
+				if filepath.Ext(f.Name) == ".svg" {
+					drawn++
+				}
+			}
+			said := fmt.Sprintf("%s, %d plots in %s\n", out, drawn, plots)
+			made := map[string]any{"page": out, "plots": drawn, "folder": plots}
 			if len(files) == 0 {
 				said, made = out+"\n", map[string]any{"page": out, "plots": 0}
 			}

@@ -124,7 +124,7 @@ func writeCells(w io.Writer, s *sweep.Sweep, res *sweep.Result) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	if err := writeFolds(w, s, res); err != nil {
+	if err := s.SayTogether(w, res.Rows); err != nil {
 		return err
 	}
 	warning, err := s.Warning()
@@ -134,40 +134,6 @@ func writeCells(w io.Writer, s *sweep.Sweep, res *sweep.Result) error {
 	if err == nil {
 		_, err = fmt.Fprintf(w, "sweep directory  %s\n%s", res.Dir, warning)
 	}
-	return err
-}
-
-// writeFolds says what the folds of each setting give together.
-func writeFolds(w io.Writer, s *sweep.Sweep, res *sweep.Result) error {
-	all := sweep.ByFold(s.Axes, res.Rows)
-	for _, of := range all {
-		name := "mean ± sd"
-		for k, a := range s.Axes {
-			if a != sweep.FoldAxis {
-				name += ", " + a + " " + of.Values[k]
-			}
-		}
-		figures := map[string][]float64{}
-		var order []string
-		for _, r := range of.Rows {
-			for _, f := range r.Quality() {
-				if figures[f.Name] == nil {
-					order = append(order, f.Name)
-				}
-				figures[f.Name] = append(figures[f.Name], f.Value)
-			}
-		}
-		for _, f := range order {
-			if x := sweep.SpreadOf(figures[f]); x.Values > 0 {
-				fmt.Fprintf(w, "%s, of %d folds: %s %.4f ± %.4f\n", name, x.Values, f, x.Mean, x.SD)
-			}
-		}
-	}
-	if all == nil {
-		return nil
-	}
-	_, err := io.WriteString(w, "note: each fold is a run of its own, with figures of its own test records; "+
-		"with secret noise each would cost its own epsilon\n")
 	return err
 }
 

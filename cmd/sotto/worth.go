@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
 
 	"sotto/cmd/sotto/cli"
+	"sotto/experiment"
 	"sotto/experiment/owner"
 	"sotto/experiment/worth"
 )
@@ -55,8 +57,13 @@ func (f *planFlags) simulatedWorth(cmd *cobra.Command, args []string) error {
 			others = append(others, len(parts[k]))
 		}
 	}
+	name := fmt.Sprintf("agent %d", f.worth.agent)
+	if names := experiment.NamesOf(e); len(names.Agents) > 0 {
+		name = names.Agent(f.worth.agent)
+	}
 	return f.answer(cmd.Context(), cmd.OutOrStdout(), &worth.Question{File: e.File,
-		Records: e.Task.Split.Train.Select(own), Own: len(own), Others: others}, "")
+		Records: e.Task.Split.Train.Select(own), Own: len(own), Others: others},
+		worthWords{owner: name})
 }
 
 // memberWorth asks for an owner's own data.
@@ -64,17 +71,22 @@ func (f *planFlags) memberWorth(cmd *cobra.Command, m *owner.Membership) error {
 	file, records := owner.Everything(m.Owner)
 	q := &worth.Question{File: file, Records: records, Own: owner.TrainRecords(m.Owner),
 		Others: f.worth.others}
-	assumed := ""
+	var words worthWords
 	if len(q.Others) == 0 {
 		for range m.Roster.Size - 1 {
 			q.Others = append(q.Others, q.Own)
 		}
-		assumed = "each other member is taken to have as many records as you; --others says how many"
+		words.assumed = "each other member is taken to have as many records as you; --others says how many"
 	}
-	return f.answer(cmd.Context(), cmd.OutOrStdout(), q, assumed)
+	return f.answer(cmd.Context(), cmd.OutOrStdout(), q, words)
 }
 
-func (f *planFlags) answer(ctx context.Context, w io.Writer, q *worth.Question, assumed string) error {
+// worthWords are what an answer says beside itself: whose records are looked at, "" for
+// those of the reader, and what is assumed of the others.
+type worthWords struct{ owner, assumed string }
+
+func (f *planFlags) answer(ctx context.Context, w io.Writer, q *worth.Question,
+	words worthWords) error {
 	if n := q.File.Topology.Agents - 1; len(q.Others) != n {
 		return cli.Usagef("--others: found %d numbers, allowed: %d, one for each other member",
 			len(q.Others), n)
@@ -88,11 +100,15 @@ func (f *planFlags) answer(ctx context.Context, w io.Writer, q *worth.Question, 
 		return json.NewEncoder(w).Encode(a)
 	}
 	row, flush := rows(w)
-	row("for you alone", "what joining would bring, by %d simulations of each kind on records that stand in "+
-		"for those of all members; nothing leaves", q.Worlds)
-	if assumed != "" {
-		row("others", "%s", assumed)
+	reader := "you"
+	if words.owner != "" {
+		reader = words.owner
 	}
-	a.Say(row, q.Records.Len())
+	row("for "+reader+" alone", "what joining would bring, by %d simulations of each kind on records that "+
+		"stand in for those of all members; nothing leaves", q.Worlds)
+	if words.assumed != "" {
+		row("others", "%s", words.assumed)
+	}
+	a.Say(row, q.Records.Len(), words.owner)
 	return flush()
 }

@@ -170,7 +170,7 @@ func checkBands(t *testing.T, plots []report.File, runs []string) {
 		}
 		var sum, squares float64
 		for _, dir := range of {
-			agents, mean := metricIn(t, dir, "accuracy", row["x: round"]), 0.
+			agents, mean := metricIn(t, dir, "accuracy", row["round"]), 0.
 			for i := range 5 {
 				mean += agents[strconv.Itoa(i)] / 5
 			}
@@ -178,11 +178,11 @@ func checkBands(t *testing.T, plots []report.File, runs []string) {
 		}
 		mean := sum / 3
 		sd := math.Sqrt(max(0, squares-3*mean*mean) / 2)
-		for name, want := range map[string]float64{"y: accuracy (%) as a fraction": mean, "low": mean - sd,
+		for name, want := range map[string]float64{"accuracy": mean, "low": mean - sd,
 			"high": mean + sd} {
 			// 3 m² is subtracted from a sum of squares
 			if got := parseNumber(t, row[name]); math.Abs(got-want) > 1e-7 {
-				t.Errorf("%s, round %s: %s is %g, want %g", row["curve"], row["x: round"], name, got, want)
+				t.Errorf("%s, round %s: %s is %g, want %g", row["curve"], row["round"], name, got, want)
 			}
 		}
 	}
@@ -190,7 +190,7 @@ func checkBands(t *testing.T, plots []report.File, runs []string) {
 		t.Errorf("curves: %v", curves)
 	}
 	if fiedler := table(t, plotted(t, plots, "accuracy-fiedler.csv")); len(fiedler) != 2 ||
-		parseNumber(t, fiedler[1]["x: normalized Fiedler value of the graph (1: complete)"]) != 1 {
+		parseNumber(t, fiedler[1]["normalized_Fiedler_value_of_the_graph"]) != 1 {
 		t.Errorf("accuracy against Fiedler value: %v", fiedler)
 	}
 }

@@ -1,7 +1,6 @@
 package sweep
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -14,7 +13,7 @@ import (
 const FoldAxis = "evaluate.fold"
 
 // lastAxes vary fastest, in this order.
-var lastAxes = []string{"seed", FoldAxis}
+var lastAxes = []string{SeedAxis, FoldAxis}
 
 // addFolds adds the axis of all folds where the run file b asks for folds and neither it
 // nor a list says which.
@@ -72,33 +71,4 @@ func SpreadOf(values []float64) Spread {
 		s.SD = math.Sqrt(squares / float64(s.Values-1))
 	}
 	return s
-}
-
-// Folded is the rows of one setting, which differ in the fold alone.
-type Folded struct {
-	Values []string // of the axes, in their order; that of the fold is ""
-	Rows   []Row
-}
-
-// ByFold joins rows that differ in the fold alone, in the order of their first cells; nil
-// where the axes have no fold.
-func ByFold(axes []string, rows []Row) []Folded {
-	fold := slices.Index(axes, FoldAxis)
-	if fold < 0 {
-		return nil
-	}
-	var all []Folded
-	at := map[string]int{}
-	for _, r := range rows {
-		values := slices.Clone(r.Values)
-		values[fold] = ""
-		key := fmt.Sprintf("%q", values)
-		k, ok := at[key]
-		if !ok {
-			k, at[key] = len(all), len(all)
-			all = append(all, Folded{Values: values})
-		}
-		all[k].Rows = append(all[k].Rows, r)
-	}
-	return all
 }

@@ -123,15 +123,20 @@ func Parse(file string, b []byte, set, axes []string) (*Sweep, error) {
 	if k := overlap(keys, lists); k != "" {
 		return nil, doc.Locate(experiment.SweepSection, config.Bad(k, "two lists", "each key in one list"))
 	}
+	bad := func(key, found, allowed string) error {
+		if flags[key] {
+			return &config.Error{File: "--sweep", Key: key, Found: fmt.Sprintf("%q", found), Allowed: allowed}
+		}
+		return doc.Locate(experiment.SweepSection, config.Bad(key, found, allowed))
+	}
 	s := &Sweep{file: file, base: b, set: set, Axes: keys, cells: []Cell{{}}, flags: flags}
 	for _, k := range keys {
 		if len(s.cells)*len(lists[k]) > maxCells {
-			return nil, doc.Locate(experiment.SweepSection,
-				config.Bad(k, fmt.Sprintf("%d values after %d cells", len(lists[k]), len(s.cells)),
-					fmt.Sprintf("at most %d cells", maxCells)))
+			return nil, bad(k, fmt.Sprintf("%d values after %d cells", len(lists[k]), len(s.cells)),
+				fmt.Sprintf("at most %d cells", maxCells))
 		}
 		if v := twice(lists[k]); v != "" {
-			return nil, doc.Locate(experiment.SweepSection, config.Bad(k, v+" twice", "each value once"))
+			return nil, bad(k, v+" twice", "each value once")
 		}
 		s.cells = product(s.cells, lists[k])
 	}

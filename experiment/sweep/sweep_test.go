@@ -261,8 +261,9 @@ func TestBadSweeps(t *testing.T) {
 		"empty list":      {"[sweep]\nseed = []", nil, "sweep.seed"},
 		"not a section":   {"", []string{"seed"}, ""},
 		"too many cells": {"", []string{"seed=" + numbers.String(), "rounds=" + numbers.String()},
-			"sweep.seed"},
-		"one value twice": {"", []string{"seed=3,4,3"}, "sweep.seed"},
+			"seed"},
+		"one value twice":          {"", []string{"seed=3,4,3"}, "seed"},
+		"one value twice in lists": {"[sweep]\nseed = [3, 4, 3]", nil, "sweep.seed"},
 		"two spellings": {"[sweep]\ntopology.activation = [\"pairwise\"]\ntopology.wake = [\"pair\"]", nil,
 			"sweep.topology.wake"},
 		"bad value": {"[sweep]\nrounds = [-1, 5]", nil, "rounds"},
@@ -271,6 +272,9 @@ func TestBadSweeps(t *testing.T) {
 		var bad *config.Error
 		if !errors.As(err, &bad) || bad.Key != tc.key {
 			t.Errorf("%s: %v, want a config.Error for %q", name, err, tc.key)
+		}
+		if from := "--sweep"; (tc.axes != nil) != (bad != nil && bad.File == from) {
+			t.Errorf("%s: %v, want %s named where it gave the value", name, err, from)
 		}
 	}
 	s, err := Parse("f.toml", []byte(base+"[sweep]\nalgorithm.stepsize = [1, 2]"), nil, nil)

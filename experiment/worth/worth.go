@@ -26,6 +26,7 @@ import (
 	"sotto/experiment"
 	"sotto/internal/jsonfloat"
 	"sotto/internal/parallel"
+	"sotto/internal/sample"
 	"sotto/model"
 )
 
@@ -95,12 +96,22 @@ type Line struct {
 	Unlike Range `json:"unlike"`
 	// Shared is what the shared model is better than the one alone, where all are alike.
 	Shared Range `json:"shared"`
-	// From is the smallest number of records of every other member, among some, from
-	// which on joining is worth it where all are alike: the mean over worlds is above 0
-	// by more than twice its standard error. 0: none of those looked at.
+	// From is the smallest number of records of every other member, among those looked
+	// at, from which on joining pays where all are alike, see pays: there, at every
+	// larger number looked at, and with the members as they are where all have as many.
+	// 0: none.
 	From int `json:"from_records,omitempty"`
 	// Looked are the numbers that were looked at, ascending: some that the run bears.
 	Looked []int `json:"looked_at_records,omitempty"`
+	// Refused are the numbers with which the run cannot be simulated.
+	Refused []Refusal `json:"not_simulated,omitempty"`
+}
+
+// Refusal is a number of records of each other member, and why the run cannot be
+// simulated with it.
+type Refusal struct {
+	Records int    `json:"records"`
+	Why     string `json:"why"`
 }
 
 // fewest records tell a law.
@@ -132,7 +143,7 @@ func Ask(ctx context.Context, q *Question) (*Answer, error) {
 		}
 		line.Alike, line.Unlike = spread(alike.own), spread(unlike.own)
 		line.Shared = spread(alike.shared)
-		if line.From, line.Looked, err = l.from(ctx, epsilon); err != nil {
+		if err := l.from(ctx, &line, alike.own); err != nil {
 			return nil, err
 		}
 		a.Lines = append(a.Lines, line)
@@ -195,28 +206,61 @@ const (
 	most  = 640
 )
 
-// from looks for the records of each other member from which on joining is worth it, and
-// says at which it could look.
-func (l *law) from(ctx context.Context, epsilon float64) (first int, looked []int, err error) {
+// shown is the least gain that three digits show.
+const shown = .0005
+
+// pays says that gains of worlds are above 0 on the mean, and so that three digits show
+// it: by Student's t, one-sided at level .025 over all looks together.
+func pays(gains []float64, looks int) bool {
+	if len(gains) < 2 {
+		return false
+	}
+	s := sample.Sample(gains)
+	e, law := s.Student()
+	return s.Mean() >= shown && s.Mean() > e*law.Quantile(1-.025/float64(looks))
+}
+
+// from looks for the records of each other member from which on joining pays, and says at
+// which it could look. alike are the gains with the members as they are: one look more,
+// at what the member with the fewest records has.
+func (l *law) from(ctx context.Context, line *Line, alike []float64) error {
+	at := map[int][]float64{}
 	for n := least; n <= most; n *= 2 {
 		others := make([]int, len(l.Others))
 		for k := range others {
 			others[k] = n
 		}
-		w, err := l.worlds(ctx, others, epsilon, 0)
+		w, err := l.worlds(ctx, others, line.Epsilon, 0)
 		var refused *config.Error
-		if errors.As(err, &refused) || err == nil && len(w.own) < 2 {
-			continue // a batch or a delta that so few, or so many, records do not bear; or no figure
+		switch {
+		case errors.As(err, &refused): // a batch or a delta that so few, or so many, do not bear
+			why := *refused
+			why.File, why.Line = "", 0
+			line.Refused = append(line.Refused, Refusal{n, why.Error()})
+			continue
+		case err != nil:
+			return err
+		case len(w.own) < 2:
+			line.Refused = append(line.Refused, Refusal{n, "no " + l.figure() + " is defined"})
+			continue
 		}
-		if err != nil {
-			return 0, nil, err
-		}
-		looked = append(looked, n)
-		if spread(w.own).Sign() > 0 {
-			return n, looked, nil
-		}
+		line.Looked, at[n] = append(line.Looked, n), w.own
 	}
-	return 0, looked, nil
+	line.From = line.payingFrom(at, alike, slices.Min(l.Others))
+	return nil
+}
+
+// payingFrom is the smallest number from which on joining pays, by the gains at those
+// looked at and with the members as they are, of whom one has the fewest records.
+func (l *Line) payingFrom(at map[int][]float64, alike []float64, fewest int) (from int) {
+	looks := len(l.Looked) + 1
+	for _, n := range slices.Backward(l.Looked) {
+		if !pays(at[n], looks) || n <= fewest && !pays(alike, looks) {
+			break
+		}
+		from = n
+	}
+	return from
 }
 
 // spread is the mean, with a tenth below and above.

@@ -11,6 +11,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
@@ -106,13 +107,42 @@ func WritePNG(w io.Writer, d Drawing) error {
 }
 
 // WriteCSV writes the values that d shows.
-func WriteCSV(w io.Writer, d Drawing) error {
-	t := d.table()
+func WriteCSV(w io.Writer, d Drawing) error { return writeTable(w, d.table()) }
+
+func writeTable(w io.Writer, t Table) error {
 	c := csv.NewWriter(w)
 	if err := c.Write(t.Header); err != nil {
 		return err
 	}
 	return c.WriteAll(t.Rows)
+}
+
+// WriteValues is WriteCSV, but with plain names of a figure's columns: "round" and
+// "accuracy" for labels "round" and "accuracy (%)".
+func WriteValues(w io.Writer, d Drawing) error {
+	f, ok := d.(Figure)
+	if !ok {
+		return WriteCSV(w, d)
+	}
+	t := f.table()
+	t.Header[1], t.Header[2] = plain(f.XLabel, "x"), plain(f.YLabel, "y")
+	if t.Header[1] == t.Header[2] {
+		t.Header[1], t.Header[2] = "x", "y"
+	}
+	return writeTable(w, t)
+}
+
+// plain is a label as the name of a column, without its unit and what follows a comma;
+// other where nothing is left, or a column of every figure has that name.
+func plain(label, other string) string {
+	if i := strings.IndexAny(label, "(,"); i >= 0 {
+		label = label[:i]
+	}
+	label = strings.Join(strings.Fields(label), "_")
+	if label == "" || slices.Contains([]string{"curve", "low", "high"}, label) {
+		return other
+	}
+	return label
 }
 
 // palette is that of Okabe and Ito without its yellow: distinct to readers with any

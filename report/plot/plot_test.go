@@ -167,6 +167,34 @@ func TestCSVHoldsTheValues(t *testing.T) {
 	}
 }
 
+// Values have columns with plain names, and the same rows.
+func TestValuesHavePlainNames(t *testing.T) {
+	for _, c := range []struct{ x, y, want string }{
+		{"round", "accuracy (%)", "curve,round,accuracy,low,high"},
+		{"epsilon, upper bound, worst agent", "final accuracy (%)", "curve,epsilon,final_accuracy,low,high"},
+		{"age in years", "added to the output", "curve,age_in_years,added_to_the_output,low,high"},
+		{"(of nothing)", "low", "curve,x,y,low,high"},
+		{"loss", "loss", "curve,x,y,low,high"},
+	} {
+		f := figure()
+		f.XLabel, f.YLabel = c.x, c.y
+		var values, b bytes.Buffer
+		if err := errors.Join(plot.WriteValues(&values, f), plot.WriteCSV(&b, f)); err != nil {
+			t.Fatal(err)
+		}
+		head, rows, _ := strings.Cut(values.String(), "\n")
+		_, want, _ := strings.Cut(b.String(), "\n")
+		if head != c.want || rows != want {
+			t.Errorf("%q, want %q", head, c.want)
+		}
+	}
+	var a, b bytes.Buffer
+	if err := errors.Join(plot.WriteValues(&a, heatMap()), plot.WriteCSV(&b, heatMap())); err != nil ||
+		a.String() != b.String() {
+		t.Errorf("a heat map: %v, %s", err, a.String())
+	}
+}
+
 // Axis labels are round numbers within the axis, few enough to be read: seen in the SVG's
 // text.
 func TestTicksAreRoundNumbers(t *testing.T) {
