@@ -123,7 +123,8 @@ func Parse(file string, b []byte, set, axes []string) (*Sweep, error) {
 	if k := overlap(keys, lists); k != "" {
 		return nil, doc.Locate(experiment.SweepSection, config.Bad(k, "two lists", "each key in one list"))
 	}
-	s := &Sweep{file: file, base: b, set: set, Axes: keys, cells: []Cell{{}}, flags: flags}
+	s := &Sweep{file: file, base: b, set: set, Axes: keys, cells: []Cell{{}}, flags: flags,
+		more: asked{data: true}}
 	for _, k := range keys {
 		if len(s.cells)*len(lists[k]) > maxCells {
 			return nil, doc.Locate(experiment.SweepSection,
