@@ -178,6 +178,9 @@ func (p periodic) At(round uint64) (*Graph, error) { return p[round%uint64(len(p
 // with column weights.
 func directed(spec *Spec, a *Arcs) (Schedule, error) {
 	given := spec.Weights == "file" || spec.Weights == "" && a.Weighted
+	if err := checkListed(spec.Graph, spec.Weights, a.Weighted); err != nil {
+		return nil, err
+	}
 	switch {
 	case given && !a.Weighted:
 		return nil, config.Bad("weights", spec.Weights, "column where the arcs carry no weights")

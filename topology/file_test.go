@@ -60,9 +60,25 @@ func TestFileWeights(t *testing.T) {
 			t.Errorf("self weight %d is %v, want %v", i, g.SelfWeight(agent.ID(i)), want)
 		}
 	}
-	if g := build(t, "file", "metropolis", 4, "path = '"+path+"'"); g.Weight(0, 1) != 1./3 {
-		t.Errorf("metropolis weight %v on a path's end, want 1/3", g.Weight(0, 1))
+	if g := build(t, "file", "file", 4, "path = '"+path+"'"); g.Weight(0, 1) != .25 {
+		t.Errorf("weight %v, the list says .25", g.Weight(0, 1))
 	}
+	refused := func(spec topology.Spec) {
+		t.Helper()
+		spec.Agents, spec.Seed = 4, 1
+		_, err := topology.Build(spec, params("path = '"+path+"'"))
+		var bad *config.Error
+		if !errors.As(err, &bad) || bad.Key != "weights" ||
+			!strings.Contains(bad.Allowed, "the list has weights") {
+			t.Errorf("%s weights beside those of a list: %v", spec.Weights, err)
+		}
+	}
+	for _, weights := range []string{"metropolis", "lazy", "max-degree", "uniform"} {
+		refused(topology.Spec{Graph: "file", Weights: weights})
+		refused(topology.Spec{Graph: "file", Weights: weights, Dropout: .1})
+	}
+	refused(topology.Spec{Graph: "file", Weights: "column", Push: true})
+	refused(topology.Spec{Graph: "directed-file", Weights: "column", Push: true})
 	if err := os.WriteFile(path, []byte("0 1 .75\n1 2 .75\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
