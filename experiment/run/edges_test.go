@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"sotto/config"
 	"sotto/experiment"
+	"sotto/experiment/forecast"
 	"sotto/experiment/rundir"
 )
 
@@ -84,4 +86,43 @@ func haltAfter(t *testing.T, e *experiment.Experiment, rounds uint64) string {
 		t.Fatal(err)
 	}
 	return halt.Dir
+}
+
+// The eigenvalues of a ring of four with weight w on its links are 1, 1 - 2w twice, and
+// 1 - 4w. The summary's gap is 1 - |1 - 4w| where that is less than 2w. Of a graph that
+// changes it says that its links are those of the first round.
+func TestGraphInWords(t *testing.T) {
+	list := filepath.Join(t.TempDir(), "links.txt")
+	ring := []string{"topology.graph=file", "topology.path=" + list, "topology.agents=4"}
+	for _, c := range []struct {
+		weight, want string
+		gap          float64 // 0: none in JSON
+		set          []string
+	}{
+		{"0.25", "file, 4 links, spectral gap 0.5000, normalized Fiedler value 0.5000", 0, ring},
+		{"0.4", "file, 4 links, spectral gap 0.4000 (of lambda_n; 1 - lambda_2 is 0.8000), " +
+			"normalized Fiedler value 0.5000", .4, ring},
+		{"0.5", "file, 4 links, spectral gap 0.0000 (lambda_n is -1, and disagreement does not shrink; " +
+			"1 - lambda_2 is 1.0000), normalized Fiedler value 0.5000", 0, ring},
+		{"0.1", "exp-directed, 10 of 40 links in the first round, spectrum not computed", 0,
+			[]string{"topology.graph=exp-directed", "topology.agents=10", "algorithm.name=sgp"}},
+		{"0.1", "complete, 45 links, spectral gap 1.0000, normalized Fiedler value 1.0000", 0,
+			[]string{"topology.graph=complete", "topology.agents=10"}},
+	} {
+		text := strings.ReplaceAll("0 1 W\n1 2 W\n2 3 W\n3 0 W\n", "W", c.weight)
+		if err := os.WriteFile(list, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		g := forecast.Graph(build(t, c.set...))
+		if got := g.Text(); got != c.want {
+			t.Errorf("weight %s: %q, want %q", c.weight, got, c.want)
+		}
+		if c.gap != 0 && (g.AbsoluteGap == nil || math.Abs(float64(*g.AbsoluteGap)-c.gap) > 1e-9) {
+			t.Errorf("weight %s: the gap is %v, want %g", c.weight, g.AbsoluteGap, c.gap)
+		}
+	}
+	g := forecast.Graph(build(t, "topology.graph=ring", "topology.agents=10", "topology.dropout=0.5"))
+	if g.AllLinks != 10 || g.Links >= 10 || !strings.Contains(g.Text(), " of 10 links in the first round") {
+		t.Errorf("links that drop out: %q", g.Text())
+	}
 }
