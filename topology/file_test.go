@@ -3,9 +3,12 @@ package topology_test
 import (
 	"bytes"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -84,6 +87,30 @@ func TestFileWeights(t *testing.T) {
 	}
 	if _, err := topology.New("file", "", 3, 1, params("path = '"+path+"'")); err == nil {
 		t.Error("weights of 1.5 at one agent are accepted")
+	}
+}
+
+// The page of run files names every graph, and the keys of lists and of graphs that
+// change.
+func TestGraphsAreDocumented(t *testing.T) {
+	page, err := os.ReadFile("../docs/run-file.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := slices.Concat(slices.Collect(maps.Keys(topology.Graphs)),
+		slices.Collect(maps.Keys(topology.Digraphs)), slices.Collect(maps.Keys(topology.Similarities)),
+		[]string{"path_digest", "window"})
+	for _, name := range names {
+		word := regexp.MustCompile("[`\" ]" + regexp.QuoteMeta(name) + "[`\" ;\n]")
+		if !word.Match(page) {
+			t.Errorf("docs/run-file.md does not name %s", name)
+		}
+	}
+	for _, text := range []string{"path = \"links.txt\"", "`i j` or `i j weight`", "counted from 0",
+		"`dropout = 0.1`"} {
+		if !bytes.Contains(page, []byte(text)) {
+			t.Errorf("docs/run-file.md does not say %s", text)
+		}
 	}
 }
 
