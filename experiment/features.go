@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -118,6 +117,9 @@ var features = []Refusal{
 			return f.Clocked() && f.Topology.Vectors != "" && f.Topology.Vectors != "hidden" &&
 				f.Topology.Vectors != "data"
 		}, "one of data, hidden"},
+	{"topology.vectors", func(f *File) any { return f.Topology.Vectors },
+		func(f *File) bool { return f.Topology.Vectors != "" && !comparesVectors(f) },
+		"nothing, or a graph of similar agents: knn, similarity"},
 	{"topology.graph", func(f *File) any { return f.Topology.Graph },
 		func(f *File) bool { return !f.InRounds() && (f.Topology.Directed() || f.Topology.Dropout != 0) },
 		"an undirected graph without dropout for algorithm {algorithm}, which has no rounds"},
@@ -164,6 +166,21 @@ var features = []Refusal{
 	{"faults.late", func(f *File) any { return f.Faults.Late },
 		func(f *File) bool { return f.Has(algo.Mass) && f.Faults.Late == "use" && f.Faults.Delay > 0 },
 		"discard with algorithm {algorithm}: the mass of a message that a newer one replaces would be lost"},
+
+	{"faults.symmetric", func(f *File) any { return f.Faults.Symmetric },
+		func(f *File) bool { return f.Faults.Symmetric && f.Faults.Drop == 0 && f.Faults.Delay == 0 },
+		"false without drop or delay, of which both directions of a link would share the fate"},
+	{"faults.max_delay", func(f *File) any { return f.Faults.MaxDelay },
+		func(f *File) bool {
+			return f.Faults.MaxDelay != sim.DefaultFaults().MaxDelay && f.Faults.Delay == 0
+		},
+		"nothing without delay"},
+	{"faults.late", func(f *File) any { return f.Faults.Late },
+		func(f *File) bool { return f.Faults.Late != sim.DefaultFaults().Late && f.Faults.Delay == 0 },
+		"nothing without delay"},
+	{"faults.churn_period", func(f *File) any { return f.Faults.ChurnPeriod },
+		func(f *File) bool { return f.Faults.ChurnPeriod != 0 && f.Faults.Churn == 0 },
+		"nothing without churn"},
 
 	// Evaluation.
 	{"evaluate.on", func(f *File) any { return f.Evaluate.On },
@@ -364,20 +381,6 @@ func (f *File) Faultless() bool { return f.Faults == sim.DefaultFaults() && f.Ad
 
 // finiteAbove0 is the range of most parameters.
 func finiteAbove0(x float64) bool { return x > 0 && !math.IsInf(x, 1) }
-
-// Placed gives errors whose key is dotted their section, and others the one of the
-// caller.
-func (f *File) Placed(section string, err error) error {
-	var bad *config.Error
-	if errors.As(err, &bad) && bad.File == "" {
-		if s, key, ok := strings.Cut(bad.Key, "."); ok {
-			inner := *bad
-			inner.Key = key
-			return f.At(s, &inner)
-		}
-	}
-	return f.At(section, err)
-}
 
 // fixed is what keeps the members of a run from changing.
 var fixed = []Refusal{

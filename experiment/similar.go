@@ -18,11 +18,16 @@ func derived(e *Experiment) string {
 	if d := e.Task.Split.Derived; d != "" {
 		parts = append(parts, d)
 	}
-	if _, similar := topology.Similarities[e.File.Topology.Graph]; similar &&
-		e.File.Topology.Vectors == "data" {
+	if comparesVectors(e.File) && e.File.Topology.Vectors == "data" {
 		parts = append(parts, "the graph")
 	}
 	return strings.Join(parts, ", ")
+}
+
+// comparesVectors says that the graph links agents by their vectors.
+func comparesVectors(f *File) bool {
+	_, similar := topology.Similarities[f.Topology.Graph]
+	return similar
 }
 
 // checkPrior refuses a run with noise whose guarantee would not cover what all agents

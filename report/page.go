@@ -237,8 +237,12 @@ func graphsOf(groups []*group) ([]plot.Drawing, error) {
 			if err != nil {
 				return nil, err
 			}
-			g.Caption += fmt.Sprintf(" Spectral gap %.4f, normalized Fiedler value %.4f.",
-				float64(r.Summary.Topology.SpectralGap), float64(r.Summary.Topology.Fiedler))
+			of := &r.Summary.Topology
+			if of.AllLinks > 0 {
+				g.Caption += fmt.Sprintf(" The links of the first round; all rounds have %d.", of.AllLinks)
+			}
+			spectrum := of.Spectrum()
+			g.Caption += fmt.Sprintf(" %s%s.", strings.ToUpper(spectrum[:1]), spectrum[1:])
 			g.Caption += r.legend()
 			out = append(out, g)
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"sotto/experiment"
 	"sotto/experiment/sweep"
 	"strings"
 	"testing"
@@ -17,7 +18,7 @@ func TestTimes(t *testing.T) {
 	dir := t.TempDir()
 	f := newBeside("times", &Options{Dir: dir, Sweep: sweep.Options{Part: sweep.Part{Shard: 1, Shards: 2}}},
 		timeCodec)
-	row := sweep.Row{ConfigDigest: "a", Engine: "3", Arithmetic: "fma"}
+	row := sweep.Row{Origin: experiment.Origin{ConfigDigest: "a", Engine: "3", Arithmetic: "fma"}}
 	for _, seconds := range []float64{9, 12.5} {
 		of := rundir.Summary{Seconds: seconds, Split: rundir.Split{Noise: 2.25}}
 		if err := f.add(timeOf(&row, &of)); err != nil {

@@ -1,10 +1,10 @@
 package topology
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"math/bits"
-	"os"
 	"slices"
 
 	"sotto/agent"
@@ -109,18 +109,11 @@ func exponentialHub(decode func(any) error, agents int) (*Arcs, error) {
 
 func arcsFromFile(decode func(any) error, agents int) (*Arcs, error) {
 	var p FileParams
-	if err := decode(&p); err != nil {
+	b, err := p.read(decode, "an arc list")
+	if err != nil {
 		return nil, err
 	}
-	if p.Path == "" {
-		return nil, config.Bad("path", p.Path, "the path of an arc list")
-	}
-	f, err := os.Open(p.Path)
-	if err != nil {
-		return nil, fmt.Errorf("topology: arc list: %w", err)
-	}
-	defer f.Close()
-	return ReadArcs(f, p.Path, agents)
+	return ReadArcs(bytes.NewReader(b), p.Path, agents)
 }
 
 // round appends one round of arcs.
@@ -185,6 +178,9 @@ func (p periodic) At(round uint64) (*Graph, error) { return p[round%uint64(len(p
 // with column weights.
 func directed(spec *Spec, a *Arcs) (Schedule, error) {
 	given := spec.Weights == "file" || spec.Weights == "" && a.Weighted
+	if err := checkListed(spec.Graph, spec.Weights, a.Weighted); err != nil {
+		return nil, err
+	}
 	switch {
 	case given && !a.Weighted:
 		return nil, config.Bad("weights", spec.Weights, "column where the arcs carry no weights")

@@ -2,9 +2,13 @@ package topology
 
 import (
 	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"strconv"
@@ -14,25 +18,46 @@ import (
 	"sotto/config"
 )
 
-// FileParams names an edge list.
+// FileParams names an edge list, or a list of arcs.
 type FileParams struct {
-	Path string `toml:"path"`
+	Path string `toml:"path"` // from where the command runs
+	// PathDigest is the list's SHA-256 in hex. It is filled in, so that it is part of the
+	// run's identity; a given one is checked.
+	PathDigest string `toml:"path_digest,omitempty"`
+}
+
+// read decodes the parameters and returns the list that they name. what it is called is
+// for errors.
+func (p *FileParams) read(decode func(any) error, what string) ([]byte, error) {
+	if err := decode(p); err != nil {
+		return nil, err
+	}
+	if p.Path == "" {
+		return nil, config.Bad("path", p.Path, "the path of "+what)
+	}
+	b, err := os.ReadFile(p.Path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, config.Bad("path", "no file "+p.Path, what+", a path from where the command runs")
+	case err != nil:
+		return nil, config.Bad("path", err.Error(), "the path of "+what)
+	}
+	sum := sha256.Sum256(b)
+	digest := hex.EncodeToString(sum[:])
+	if p.PathDigest != "" && !strings.EqualFold(p.PathDigest, digest) {
+		return nil, config.Bad("path_digest", p.PathDigest, digest+", the SHA-256 of "+p.Path)
+	}
+	p.PathDigest = digest
+	return b, nil
 }
 
 func fromFile(decode func(any) error, agents int, _ uint64) (*Adjacency, error) {
 	var p FileParams
-	if err := decode(&p); err != nil {
+	b, err := p.read(decode, "an edge list")
+	if err != nil {
 		return nil, err
 	}
-	if p.Path == "" {
-		return nil, config.Bad("path", p.Path, "the path of an edge list")
-	}
-	f, err := os.Open(p.Path)
-	if err != nil {
-		return nil, fmt.Errorf("topology: edge list: %w", err)
-	}
-	defer f.Close()
-	return ReadEdges(f, p.Path, agents)
+	return ReadEdges(bytes.NewReader(b), p.Path, agents)
 }
 
 // ReadEdges reads an undirected edge list: one link "i j" or "i j weight" on each line,

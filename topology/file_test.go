@@ -3,9 +3,12 @@ package topology_test
 import (
 	"bytes"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -60,14 +63,54 @@ func TestFileWeights(t *testing.T) {
 			t.Errorf("self weight %d is %v, want %v", i, g.SelfWeight(agent.ID(i)), want)
 		}
 	}
-	if g := build(t, "file", "metropolis", 4, "path = '"+path+"'"); g.Weight(0, 1) != 1./3 {
-		t.Errorf("metropolis weight %v on a path's end, want 1/3", g.Weight(0, 1))
+	if g := build(t, "file", "file", 4, "path = '"+path+"'"); g.Weight(0, 1) != .25 {
+		t.Errorf("weight %v, the list says .25", g.Weight(0, 1))
 	}
+	refused := func(spec topology.Spec) {
+		t.Helper()
+		spec.Agents, spec.Seed = 4, 1
+		_, err := topology.Build(spec, params("path = '"+path+"'"))
+		var bad *config.Error
+		if !errors.As(err, &bad) || bad.Key != "weights" ||
+			!strings.Contains(bad.Allowed, "the list has weights") {
+			t.Errorf("%s weights beside those of a list: %v", spec.Weights, err)
+		}
+	}
+	for _, weights := range []string{"metropolis", "lazy", "max-degree", "uniform"} {
+		refused(topology.Spec{Graph: "file", Weights: weights})
+		refused(topology.Spec{Graph: "file", Weights: weights, Dropout: .1})
+	}
+	refused(topology.Spec{Graph: "file", Weights: "column", Push: true})
+	refused(topology.Spec{Graph: "directed-file", Weights: "column", Push: true})
 	if err := os.WriteFile(path, []byte("0 1 .75\n1 2 .75\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := topology.New("file", "", 3, 1, params("path = '"+path+"'")); err == nil {
 		t.Error("weights of 1.5 at one agent are accepted")
+	}
+}
+
+// The page of run files names every graph, and the keys of lists and of graphs that
+// change.
+func TestGraphsAreDocumented(t *testing.T) {
+	page, err := os.ReadFile("../docs/run-file.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := slices.Concat(slices.Collect(maps.Keys(topology.Graphs)),
+		slices.Collect(maps.Keys(topology.Digraphs)), slices.Collect(maps.Keys(topology.Similarities)),
+		[]string{"path_digest", "window"})
+	for _, name := range names {
+		word := regexp.MustCompile("[`\" ]" + regexp.QuoteMeta(name) + "[`\" ;\n]")
+		if !word.Match(page) {
+			t.Errorf("docs/run-file.md does not name %s", name)
+		}
+	}
+	for _, text := range []string{"path = \"links.txt\"", "`i j` or `i j weight`", "counted from 0",
+		"`dropout = 0.1`"} {
+		if !bytes.Contains(page, []byte(text)) {
+			t.Errorf("docs/run-file.md does not say %s", text)
+		}
 	}
 }
 

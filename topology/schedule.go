@@ -57,10 +57,11 @@ var Graphs = map[string]Builder{
 // Spec says which graph to build.
 type Spec struct {
 	Graph string // a key of Graphs
-	// Weights is a key of Weights, "" for "file" with an edge list that has weights, else
-	// "metropolis"; or "objective", "" for a graph of Similarities: the weights W_ij >= 0
-	// of an objective that draws neighbors' models together, symmetric, not mixing
-	// weights. A family without weights of its own then has 1 on every link.
+	// Weights is a key of Weights, "" for "file" with an edge list that has weights,
+	// which takes no others, else "metropolis"; or "objective", "" for a graph of
+	// Similarities: the weights W_ij >= 0 of an objective that draws neighbors' models
+	// together, symmetric, not mixing weights. A family without weights of its own then
+	// has 1 on every link.
 	Weights string
 	Agents  int        // 1 to 16,777,216
 	Seed    uint64     // of random families
@@ -114,6 +115,9 @@ func Build(spec Spec, decode func(params any) error) (Schedule, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := checkListed(spec.Graph, spec.Weights, adj.Weighted); err != nil {
+		return nil, err
+	}
 	if _, plain := Weights[spec.Weights]; spec.Dropout > 0 || spec.Weights == "file" ||
 		spec.Weights != "" && !plain {
 		if err := adj.expand(); err != nil {
@@ -163,6 +167,16 @@ func Build(spec Spec, decode func(params any) error) (Schedule, error) {
 		return &pairwise{union: g, seed: spec.Seed}, nil
 	}
 	return Static(g), nil
+}
+
+// checkListed refuses weights beside those of a list, which would be dropped.
+func checkListed(graph, weights string, weighted bool) error {
+	_, rule := Weights[weights]
+	if !weighted || graph != "file" && graph != "directed-file" || weights == "file" ||
+		!rule && weights != columnWeights {
+		return nil
+	}
+	return config.Bad("weights", weights, "file, or no key, where the list has weights")
 }
 
 const objectiveWeights = "objective"

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -315,9 +314,14 @@ func TestBadInput(t *testing.T) {
 	if _, err := topology.New("ring", "", 4, 1, params("p = 0.5")); err == nil {
 		t.Error("a parameter that ring does not have is accepted")
 	}
-	if _, err := topology.New("file", "", 4, 1, params("path = 'testdata/absent.txt'")); !errors.Is(err,
-		os.ErrNotExist) {
-		t.Errorf("missing edge list: %v", err)
+	for _, graph := range []string{"file", "directed-file"} {
+		_, err := topology.New(graph, "", 4, 1, params("path = 'testdata/absent.txt'"))
+		var bad *config.Error
+		if !errors.As(err, &bad) || bad.Key != "path" ||
+			!strings.Contains(bad.Found, "no file testdata/absent.txt") ||
+			!strings.Contains(bad.Allowed, "a path from where the command runs") {
+			t.Errorf("%s that is missing: %v", graph, err)
+		}
 	}
 }
 

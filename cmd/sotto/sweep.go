@@ -42,7 +42,8 @@ privacy = [{mechanism = "none"}, {target_epsilon = 1.0}].
 
 Every finished cell is one row of cells.csv in the sweep's directory. A sweep that was stopped goes on with \
 the same
-command and ends with the same file. Shards split a sweep over machines; "sotto sweep merge" joins their \
+command and ends with the same file; rows of other data than there are now are made again. \
+Shards split a sweep over machines; "sotto sweep merge" joins their \
 files, and in one directory the
 sweep without shards takes their rows over. With
 --shards N the shard's number comes from JOB_COMPLETION_INDEX or SLURM_ARRAY_TASK_ID, counted from 0.`),
@@ -126,6 +127,10 @@ func writeCells(w io.Writer, s *sweep.Sweep, res *sweep.Result) error {
 	}
 	if err := s.SayTogether(w, res.Rows); err != nil {
 		return err
+	}
+	if n := res.OtherData; n > 0 {
+		fmt.Fprintf(w, "note: rows made again, because they were of other data or did not say of which: %d\n",
+			n)
 	}
 	warning, err := s.Warning()
 	if err == nil && warning != "" {

@@ -8,6 +8,7 @@ import (
 	"sotto/experiment/rundir"
 	"sotto/internal/jsonfloat"
 	"sotto/privacy/account/network"
+	"sotto/topology"
 )
 
 // Network computes the views of all observers, where the run asks for them; nil
@@ -53,7 +54,10 @@ func Gossip(e *experiment.Experiment) (*network.Gossip, error) {
 	return g, nil
 }
 
-// Graph describes the graph of the first round.
+// smallGap is above what rounding makes of two eigenvalues that are equal.
+const smallGap = 1e-9
+
+// Graph describes the graph of the first round, and counts the links of all rounds.
 func Graph(e *experiment.Experiment) rundir.Graph {
 	nan := jsonfloat.Float(math.NaN())
 	g := rundir.Graph{
@@ -65,6 +69,15 @@ func Graph(e *experiment.Experiment) rundir.Graph {
 	if e.Graphs.Spectrum.Computed {
 		g.SpectralGap, g.Fiedler = jsonfloat.Float(e.Graphs.Spectrum.Gap),
 			jsonfloat.Float(e.Graphs.Spectrum.NormalizedFiedler)
+		least := jsonfloat.Float(e.Graphs.Spectrum.AbsoluteGap)
+		if least < g.SpectralGap-smallGap && e.File.Topology.Weights != "objective" { // which do not mix
+			g.AbsoluteGap = &least
+		}
+	}
+	if f := e.File; f.Topology.Dropout > 0 || f.Topology.Directed() {
+		if all, err := topology.Union(e.Graphs.Schedule); err == nil && all.Links() != g.Links {
+			g.AllLinks = all.Links()
+		}
 	}
 	return g
 }

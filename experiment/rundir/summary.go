@@ -126,12 +126,17 @@ func (p *PrivacyLine) Noiseless() bool {
 	return p.Noise == 0 && (upper == 0 || math.IsInf(upper, 1))
 }
 
-// Graph is the communication graph's summary.
+// Graph is the communication graph's summary: of one that changes, the first round's.
 type Graph struct {
-	Name        string          `json:"name"`
-	Links       int             `json:"links"`
-	SpectralGap jsonfloat.Float `json:"spectral_gap"`       // 1 - lambda_2(W)
-	Fiedler     jsonfloat.Float `json:"normalized_fiedler"` // lambda_2(Laplacian) / n
+	Name  string `json:"name"`
+	Links int    `json:"links"`
+	// links of all rounds together, where the graph changes
+	AllLinks    int             `json:"links_of_all_rounds,omitempty"`
+	SpectralGap jsonfloat.Float `json:"spectral_gap"` // 1 - lambda_2(W)
+	// 1 - |lambda_n(W)| where it is less, and how fast disagreement shrinks follows from
+	// it
+	AbsoluteGap *jsonfloat.Float `json:"gap_absolute,omitempty"`
+	Fiedler     jsonfloat.Float  `json:"normalized_fiedler"` // lambda_2(Laplacian) / n
 }
 
 // Summary is summary.json, and what "sotto run --output json" prints.

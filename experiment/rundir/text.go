@@ -187,16 +187,39 @@ func bytesText(n uint64) string {
 
 // Text is the graph in words.
 func (g *Graph) Text() string {
-	links := "links"
-	if g.Links == 1 {
+	links, of := "links", ""
+	if g.Links == 1 && g.AllLinks == 0 {
 		links = "link"
 	}
-	s := fmt.Sprintf("%s, %d %s, ", g.Name, g.Links, links)
-	if math.IsNaN(float64(g.SpectralGap)) {
-		return s + "spectrum not computed"
+	if g.AllLinks > 0 {
+		links, of = fmt.Sprintf("of %d links in the first round", g.AllLinks), "its "
 	}
-	return s + fmt.Sprintf("spectral gap %.4f, normalized Fiedler value %.4f", float64(g.SpectralGap),
-		float64(g.Fiedler))
+	spectrum := g.Spectrum()
+	if math.IsNaN(float64(g.SpectralGap)) {
+		of = ""
+	}
+	return fmt.Sprintf("%s, %d %s, %s%s", g.Name, g.Links, links, of, spectrum)
+}
+
+// never is a gap that is 0 but for rounding.
+const never = 1e-9
+
+// Spectrum is what the eigenvalues say, in words. The gap is the one that decides how
+// fast disagreement shrinks; summaries of earlier versions know that of lambda_2 alone.
+func (g *Graph) Spectrum() string {
+	if math.IsNaN(float64(g.SpectralGap)) {
+		return "spectrum not computed"
+	}
+	gap := fmt.Sprintf("spectral gap %.4f", float64(g.SpectralGap))
+	if least := g.AbsoluteGap; least != nil {
+		of := "of lambda_n"
+		if *least < never {
+			of = "lambda_n is -1, and disagreement does not shrink"
+		}
+		gap = fmt.Sprintf("spectral gap %.4f (%s; 1 - lambda_2 is %.4f)", max(0, float64(*least)), of,
+			float64(g.SpectralGap))
+	}
+	return fmt.Sprintf("%s, normalized Fiedler value %.4f", gap, float64(g.Fiedler))
 }
 
 // Text is the split in words.

@@ -22,20 +22,20 @@ type Row struct {
 
 	Accuracy rundir.Stats // over agents; NaN for a regression
 	Tested
-	RMSE               float64 // mean over agents, of runs that are asked for it; NaN for others
-	EpsilonLower       float64 // of the agent that spent most
-	EpsilonUpper       float64
-	Delta              float64
-	Noise              float64 // noise multiplier of the first agent
-	Charges            uint64  // of the first agent
-	BytesSent          uint64  // by the agent that sent most
-	ConfigDigest       string
-	Engine, Arithmetic string
-	RunHash            string
+	RMSE         float64 // mean over agents, of runs that are asked for it; NaN for others
+	EpsilonLower float64 // of the agent that spent most
+	EpsilonUpper float64
+	Delta        float64
+	Noise        float64 // noise multiplier of the first agent
+	Charges      uint64  // of the first agent
+	BytesSent    uint64  // by the agent that sent most
+	experiment.Origin
+	RunHash string
 }
 
-// cellColumns follow the axes in cells.csv. What runs are asked for comes last: the root
-// mean squared error, and the figures of [evaluate] figures.
+// cellColumns follow the axes in cells.csv. What runs are asked for comes next: the root
+// mean squared error, and the figures of [evaluate] figures. What the rows were made from
+// comes last.
 var cellColumns = []string{"accuracy", "accuracy_min", "accuracy_max", "loss", "consensus_distance",
 	"epsilon_lower", "epsilon_upper",
 	"delta", "noise_multiplier", "charges", "bytes_sent", "config_digest", "engine", "arithmetic", "run_hash"}
@@ -46,11 +46,17 @@ type Tested struct {
 	Figures         []Figure // of runs that are asked for them; NaN: undefined
 }
 
-// asked is what runs are asked for beside what all have.
+// asked is what rows have beside what all have.
 type asked struct {
 	rmse    bool
 	figures []string
+	// data: they say of which data they are. Rows of studies, whose data are drawn or
+	// checked, do not.
+	data bool
 }
+
+// dataColumn is the last one, of the digest of a row's data.
+const dataColumn = "data_digest"
 
 // baselineColumn begins the name of a figure of what knows labels alone: accuracy of a
 // classifier, the root mean squared error of a regression.
@@ -77,6 +83,9 @@ func cellHeader(axes []string, more asked) []string {
 	for _, name := range more.figures {
 		h = append(h, figureColumn+name)
 	}
+	if more.data {
+		h = append(h, dataColumn)
+	}
 	return h
 }
 
@@ -84,10 +93,14 @@ func cellHeader(axes []string, more asked) []string {
 // for; nil for another file.
 func axesOf(header []string) (axes []string, more asked) {
 	n := len(header)
+	if n > 0 && header[n-1] == dataColumn {
+		n, more.data = n-1, true
+	}
+	asks := n
 	for n > 0 && strings.HasPrefix(header[n-1], figureColumn) {
 		n--
 	}
-	for _, column := range header[n:] {
+	for _, column := range header[n:asks] {
 		more.figures = append(more.figures, strings.TrimPrefix(column, figureColumn))
 	}
 	if n > 0 && header[n-1] == rundir.RMSE {
@@ -102,19 +115,18 @@ func axesOf(header []string) (axes []string, more asked) {
 func newRow(cell int, values []string, s *rundir.Summary) Row {
 	nan := math.NaN()
 	r := Row{
-		Cell:         cell,
-		Values:       values,
-		Accuracy:     rundir.Stats{Mean: nan, Min: nan, Max: nan},
-		Tested:       Tested{Loss: float64(s.Loss), Consensus: float64(s.ConsensusDistance)},
-		RMSE:         nan,
-		Delta:        s.Privacy[0].Delta,
-		Noise:        float64(s.Privacy[0].Noise),
-		Charges:      s.Privacy[0].Charges,
-		BytesSent:    s.BytesSent,
-		ConfigDigest: s.ConfigDigest,
-		Engine:       s.Engine,
-		Arithmetic:   s.Arithmetic,
-		RunHash:      s.RunHash,
+		Cell:      cell,
+		Values:    values,
+		Accuracy:  rundir.Stats{Mean: nan, Min: nan, Max: nan},
+		Tested:    Tested{Loss: float64(s.Loss), Consensus: float64(s.ConsensusDistance)},
+		RMSE:      nan,
+		Delta:     s.Privacy[0].Delta,
+		Noise:     float64(s.Privacy[0].Noise),
+		Charges:   s.Privacy[0].Charges,
+		BytesSent: s.BytesSent,
+		Origin: experiment.Origin{ConfigDigest: s.ConfigDigest, Engine: s.Engine,
+			Arithmetic: s.Arithmetic},
+		RunHash: s.RunHash,
 	}
 	if s.Accuracy != nil {
 		r.Accuracy = *s.Accuracy
@@ -180,6 +192,9 @@ func (r *Row) fields(more asked) []string {
 	for _, name := range more.figures {
 		f = append(f, strconv.FormatFloat(r.figure(name), 'g', -1, 64))
 	}
+	if more.data {
+		f = append(f, r.Data)
+	}
 	return f
 }
 
@@ -218,14 +233,20 @@ func parseCell(f []string, axes int, more asked) (Row, error) {
 		}
 		r.Figures = append(r.Figures, Figure{name, v})
 	}
+	if more.data {
+		r.Data = f[len(f)-1]
+	}
 	return r, nil
 }
 
 // cellCodec is how the cells of a sweep with this header are written.
 func cellCodec(header []string) rowfile.Codec[Row] {
 	axes, more := axesOf(header)
+	before := more
+	before.data = false
 	return rowfile.Codec[Row]{
 		Header:  header,
+		Before:  cellHeader(axes, before),
 		Key:     func(r Row) string { return strconv.Itoa(r.Cell) },
 		Encode:  func(r Row) []string { return r.fields(more) },
 		Decode:  func(f []string) (Row, error) { return parseCell(f, len(axes), more) },
@@ -285,11 +306,4 @@ func cellsName(shard, shards int) string {
 // openCells reads what earlier processes have finished and opens the file for more.
 func openCells(dir string, s *Sweep, shard, shards int) (*rowfile.Table[Row], error) {
 	return rowfile.Open(filepath.Join(dir, cellsName(shard, shards)), cellCodec(cellHeader(s.Axes, s.more)))
-}
-
-// hasCell reports whether a row of this configuration, engine and arithmetic is there. A
-// row of another one is superseded by the next that is added.
-func hasCell(t *rowfile.Table[Row], cell int, e *experiment.Experiment) bool {
-	r, ok := t.Find(strconv.Itoa(cell))
-	return ok && isOf(&r, e)
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"sotto/config"
@@ -108,20 +109,43 @@ func ReadDir(dir string, axes []string) ([]Row, error) {
 
 // takeOver adds to the table of a cell the row that a process of another division into
 // shards has left in the directory, if it is of this experiment. It reports whether the
-// table has the cell.
+// table has the cell. A row of another experiment is superseded by the next that is
+// added.
 func (w *sweeping) takeOver(i int, e *experiment.Experiment) (bool, error) {
-	if hasCell(w.table, i, e) {
+	r, there := w.table.Find(strconv.Itoa(i))
+	if !there || !w.s.isOf(&r, e) {
+		k := slices.IndexFunc(w.left, func(r Row) bool { return r.Cell == i && w.s.isOf(&r, e) })
+		if k < 0 {
+			w.foreign(i, e)
+			return false, nil
+		}
+		r, there = w.left[k], false
+	}
+	if w.s.more.data && r.Data == "" { // a table of an earlier version
+		r.Data, there = experiment.DataDigest(e), false
+	}
+	if there {
 		return true, nil
 	}
-	k := slices.IndexFunc(w.left, func(r Row) bool { return r.Cell == i && isOf(&r, e) })
-	if k < 0 {
-		return false, nil
-	}
-	return true, w.table.Add(w.left[k])
+	return true, w.table.Add(r)
 }
 
-// isOf reports whether a row is of this configuration, engine and arithmetic.
-func isOf(r *Row, e *experiment.Experiment) bool {
-	return r.ConfigDigest == e.Digest() && r.Engine == experiment.EngineVersion &&
-		r.Arithmetic == e.Arithmetic()
+// isOf reports whether a row is of this experiment. Rows of studies do not say of which
+// data they are.
+func (s *Sweep) isOf(r *Row, e *experiment.Experiment) bool {
+	if !s.more.data {
+		return r.Settings(e)
+	}
+	return r.Of(e)
+}
+
+// foreign counts a cell whose rows are of other data, or do not say of which, and of the
+// same settings.
+func (w *sweeping) foreign(i int, e *experiment.Experiment) {
+	if !slices.ContainsFunc(w.left, func(r Row) bool { return r.Cell == i && r.Settings(e) }) {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.others++
 }

@@ -61,6 +61,9 @@ type Progress struct {
 type Result struct {
 	Dir  string
 	Rows []Row // in the order of cells
+	// OtherData is the number of cells whose rows were of other data, or did not say of
+	// which, and were made again.
+	OtherData int
 }
 
 func (o *Options) validate() error {
@@ -88,8 +91,9 @@ type sweeping struct {
 	opt   Options
 	dir   string
 	table *rowfile.Table[Row]
-	left  []Row // by earlier processes, in any file of the directory
-	cells []int // of this process
+	left  []Row          // by earlier processes, in any file of the directory
+	cells []int          // of this process
+	runs  map[int]string // directories by cell, where they are kept
 	cache *data.Cache
 
 	mu sync.Mutex
@@ -101,6 +105,7 @@ type pace struct {
 	began   time.Time
 	done    int // cells, those of earlier processes included
 	counted int // cells that this process has finished
+	others  int // cells whose rows were of other data
 }
 
 // Run runs the cells of a shard, as many at a time as there are workers. Finished cells
@@ -116,7 +121,7 @@ func (s *Sweep) Run(ctx context.Context, opt Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &sweeping{s: s, opt: opt, cells: cells, cache: data.NewCache(),
+	w := &sweeping{s: s, opt: opt, cells: cells, runs: map[int]string{}, cache: data.NewCache(),
 		pace: pace{began: time.Now()}}
 	first, err := w.build(opt.Shard % s.Cells()) // bad settings fail before anything is written
 	if err != nil {
@@ -161,7 +166,7 @@ func (s *Sweep) Run(ctx context.Context, opt Options) (*Result, error) {
 		return nil, err
 	}
 	rows, closed := w.table.Close()
-	return &Result{Dir: w.dir, Rows: rows}, errors.Join(err, closed)
+	return &Result{Dir: w.dir, Rows: rows, OtherData: w.others}, errors.Join(err, closed)
 }
 
 func (w *sweeping) build(cell int) (*experiment.Experiment, error) {
@@ -225,6 +230,9 @@ func (w *sweeping) cell(ctx context.Context, i int) error {
 		return &failure{i, w.s.describe(i), err}
 	}
 	row := newRow(i, w.s.cells[i].Values, &res.Summary)
+	if w.s.more.data {
+		row.Data = experiment.DataDigest(e)
+	}
 	if w.opt.Keep != nil {
 		if err := w.opt.Keep(row, res); err != nil {
 			return err

@@ -129,7 +129,8 @@ func Parse(file string, b []byte, set, axes []string) (*Sweep, error) {
 		}
 		return doc.Locate(experiment.SweepSection, config.Bad(key, found, allowed))
 	}
-	s := &Sweep{file: file, base: b, set: set, Axes: keys, cells: []Cell{{}}, flags: flags}
+	s := &Sweep{file: file, base: b, set: set, Axes: keys, cells: []Cell{{}}, flags: flags,
+		more: asked{data: true}}
 	for _, k := range keys {
 		if len(s.cells)*len(lists[k]) > maxCells {
 			return nil, bad(k, fmt.Sprintf("%d values after %d cells", len(lists[k]), len(s.cells)),

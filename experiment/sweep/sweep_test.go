@@ -299,17 +299,15 @@ func TestBadSweeps(t *testing.T) {
 
 func FuzzDecodeCells(f *testing.F) {
 	row := Row{
-		Cell:         1,
-		Values:       []string{"ring"},
-		ConfigDigest: "d",
-		Engine:       "2",
-		Arithmetic:   "fma",
-		RunHash:      "h",
+		Cell:    1,
+		Values:  []string{"ring"},
+		Origin:  experiment.Origin{ConfigDigest: "d", Data: "e", Engine: "2", Arithmetic: "fma"},
+		RunHash: "h",
 	}
 	header := cellHeader([]string{"topology.graph"}, asked{})
 	f.Add(rowfile.Encode([]Row{row, row}, cellCodec(header)))
 	f.Add(rowfile.Encode([]Row{row}, cellCodec(cellHeader([]string{"seed"},
-		asked{rmse: true, figures: []string{"auroc"}}))))
+		asked{rmse: true, figures: []string{"auroc"}, data: true}))))
 	f.Add([]byte("cell\n"))
 	f.Add([]byte("cell,a\n\"\n"))
 	path := filepath.Join(f.TempDir(), "cells.csv")
@@ -366,7 +364,7 @@ func TestReadCells(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = f.WriteString(strings.Join(later.fields(asked{}), ",") + "\n")
+	_, err = f.WriteString(strings.Join(later.fields(asked{data: true}), ",") + "\n")
 	if err != nil || f.Close() != nil {
 		t.Fatal(err)
 	}

@@ -3,8 +3,10 @@ package sweep
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"sotto/experiment"
@@ -69,6 +71,7 @@ func (w *sweeping) stands(row *Row, dir string, seconds float64) {
 		c.Figures["seconds"] = jsonfloat.Float(seconds)
 	}
 	if dir != "" && !w.opt.Discard {
+		w.runs[row.Cell] = dir
 		if below, err := filepath.Rel(w.dir, dir); err == nil {
 			c.Dir = filepath.ToSlash(below)
 		}
@@ -85,18 +88,20 @@ func (w *sweeping) progress(left time.Duration) {
 // mostPaged is of how many runs a sweep makes its page by itself.
 const mostPaged = 200
 
-// page makes the page of all runs in the sweep's directory, and returns its name there;
-// "" where the runs are elsewhere, not kept or kept no more, or too many for one.
+// page makes the page of the runs of all rows in the sweep's directory, and returns its
+// name there; "" where the runs are elsewhere, not kept or kept no more, or too many for
+// one.
 func (w *sweeping) page() (string, error) {
 	if w.opt.Dir != "" || w.opt.Discard || w.opt.Shards > 1 ||
 		len(w.cells) > mostPaged {
 		return "", nil
 	}
-	finished, err := filepath.Glob(filepath.Join(w.dir, "runs", "*", rundir.SummaryFile))
-	if err != nil || len(finished) < len(w.cells) {
-		return "", err
+	dirs := slices.Sorted(maps.Values(w.runs))
+	gone := func(dir string) bool { return !rundir.Stands(filepath.Join(dir, rundir.SummaryFile)) }
+	if len(dirs) < len(w.cells) || slices.ContainsFunc(dirs, gone) {
+		return "", nil
 	}
-	b, _, err := report.Read(experiment.EngineVersion, []string{w.dir})
+	b, _, err := report.Read(experiment.EngineVersion, dirs)
 	if err != nil {
 		return "", err
 	}

@@ -129,7 +129,7 @@ func (w *searching) member(ctx context.Context, g, n int, m member) (Trial, erro
 	if err != nil {
 		return Trial{}, err
 	}
-	if row, ok := findTrial(w.table, g, n, m.from, e); ok {
+	if row, ok := findTrial(w, g, n, m.from, e); ok {
 		later := g < w.t.generations() && w.generationBegun(g+1)
 		if later || rundir.Stands(filepath.Join(w.memberDir(g, n), rundir.CheckpointFile)) {
 			w.count()
@@ -153,17 +153,15 @@ func (w *searching) member(ctx context.Context, g, n int, m member) (Trial, erro
 	}
 	sum := r.Digest()
 	row := Trial{
-		Generation:   g,
-		Trial:        n,
-		From:         m.from,
-		Values:       m.values,
-		Accuracy:     nan,
-		Loss:         loss.Mean,
-		Epsilon:      nan,
-		ConfigDigest: e.Digest(),
-		Engine:       experiment.EngineVersion,
-		Arithmetic:   e.Arithmetic(),
-		RunHash:      hex.EncodeToString(sum[:]),
+		Generation: g,
+		Trial:      n,
+		From:       m.from,
+		Values:     m.values,
+		Accuracy:   nan,
+		Loss:       loss.Mean,
+		Epsilon:    nan,
+		Origin:     experiment.OriginOf(e),
+		RunHash:    hex.EncodeToString(sum[:]),
 	}
 	row.Score = w.t.larger(row.Loss)
 	if accuracy != nil {

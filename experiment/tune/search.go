@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -126,7 +127,7 @@ func (t *Search) Run(ctx context.Context, opt Options) (*Result, error) {
 	}
 	defer w.table.Stop()
 	if t.cost == experiment.CostCharged {
-		if err := w.drawSecrets(); err != nil {
+		if err := cmp.Or(w.drawSecrets(), sameData(w, first)); err != nil {
 			return nil, err
 		}
 	}
@@ -259,7 +260,7 @@ func (w *searching) trial(ctx context.Context, n int) (Trial, error) {
 			return fail(err)
 		}
 	}
-	row, ok := findTrial(w.table, 1, n, 0, e)
+	row, ok := findTrial(w, 1, n, 0, e)
 	if ok && rundir.Stands(filepath.Join(w.dir, row.Run, rundir.SummaryFile)) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -289,16 +290,14 @@ func (w *searching) trial(ctx context.Context, n int) (Trial, error) {
 func (w *searching) row(n int, values []string, e *experiment.Experiment, res *run.Result) Trial {
 	s := &res.Summary
 	row := Trial{
-		Generation:   1,
-		Trial:        n,
-		Values:       values,
-		Accuracy:     nan,
-		Loss:         float64(s.Loss),
-		ConfigDigest: s.ConfigDigest,
-		Engine:       s.Engine,
-		Arithmetic:   s.Arithmetic,
-		RunHash:      s.RunHash,
-		Run:          "runs/" + filepath.Base(res.Dir),
+		Generation: 1,
+		Trial:      n,
+		Values:     values,
+		Accuracy:   nan,
+		Loss:       float64(s.Loss),
+		Origin:     experiment.OriginOf(e),
+		RunHash:    s.RunHash,
+		Run:        "runs/" + filepath.Base(res.Dir),
 	}
 	_, row.Epsilon = s.Worst()
 	if s.Accuracy != nil {

@@ -8,9 +8,11 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"sotto/config"
+	"sotto/experiment"
 	"sotto/internal/atomicfile"
 	"sotto/privacy/account"
 	"sotto/rng"
@@ -35,6 +37,19 @@ func (w *searching) drawSecrets() (err error) {
 	}
 	w.t.runs, err = w.t.drawRuns()
 	return err
+}
+
+// sameData refuses to go on with a secret whose trials were of other data: the same
+// candidates, batches and noise on both are no selection that somebody has paid for.
+func sameData(w *searching, first *experiment.Experiment) error {
+	other := func(r Trial) bool { return r.Data != "" && r.Data != experiment.DataDigest(first) }
+	if w.t.draws.secret == nil || !slices.ContainsFunc(w.table.Rows(), other) {
+		return nil
+	}
+	return &config.Error{File: filepath.Join(w.dir, trialsFile), Key: dataColumn,
+		Found: "trials of other data than there are now",
+		Allowed: "the data that the search began with: a search of others is a new one, in another " +
+			"directory, and costs its owners again"}
 }
 
 // secret returns the secret of the directory, which it draws where the search begins. It

@@ -236,15 +236,13 @@ func FuzzSpaceFlag(f *testing.F) {
 func FuzzDecodeTrials(f *testing.F) {
 	header := slices.Concat(trialColumns, []string{"algorithm.step_size"}, resultColumns)
 	row := Trial{
-		Generation:   1,
-		Trial:        2,
-		Values:       []string{"0.1"},
-		Score:        math.Inf(-1),
-		ConfigDigest: "d",
-		Engine:       "3",
-		Arithmetic:   "fma",
-		RunHash:      "h",
-		Run:          "runs/x",
+		Generation: 1,
+		Trial:      2,
+		Values:     []string{"0.1"},
+		Score:      math.Inf(-1),
+		Origin:     experiment.Origin{ConfigDigest: "d", Data: "e", Engine: "3", Arithmetic: "fma"},
+		RunHash:    "h",
+		Run:        "runs/x",
 	}
 	codec := trialCodec(header)
 	f.Add(rowfile.Encode([]Trial{row, row}, codec))

@@ -23,20 +23,22 @@ type Trial struct {
 	From              int      // the member whose weights it went on from; 0: its own, or none
 	Values            []string // of the space's keys in order, as TOML
 
-	Score              float64 // what the search compares: larger is better
-	Accuracy, Loss     float64 // of held-out records, mean over agents; NaN where they are not observed
-	Epsilon            float64 // of the trial's ledgers, upper end; NaN for members of a population
-	ConfigDigest       string
-	Engine, Arithmetic string
-	RunHash            string
-	Run                string // directory below that of the search; "" for members of a population
+	Score          float64 // what the search compares: larger is better
+	Accuracy, Loss float64 // of held-out records, mean over agents; NaN where they are not observed
+	Epsilon        float64 // of the trial's ledgers, upper end; NaN for members of a population
+	experiment.Origin
+	RunHash string
+	Run     string // directory below that of the search; "" for members of a population
 }
 
 var (
 	trialColumns  = []string{"generation", "trial", "from"} // the space's keys follow
 	resultColumns = []string{"score", "accuracy", "loss", "epsilon", "config_digest", "engine", "arithmetic",
-		"run_hash", "run"}
+		"run_hash", "run", dataColumn}
 )
+
+// dataColumn has the digest of a trial's data.
+const dataColumn = "data_digest"
 
 func (r *Trial) fields() []string {
 	f := []string{strconv.Itoa(r.Generation), strconv.Itoa(r.Trial), strconv.Itoa(r.From)}
@@ -44,7 +46,7 @@ func (r *Trial) fields() []string {
 	for _, x := range []float64{r.Score, r.Accuracy, r.Loss, r.Epsilon} {
 		f = append(f, rundir.Number(x))
 	}
-	return append(f, r.ConfigDigest, r.Engine, r.Arithmetic, r.RunHash, r.Run)
+	return append(f, r.ConfigDigest, r.Engine, r.Arithmetic, r.RunHash, r.Run, r.Data)
 }
 
 // parseTrial reads what fields writes.
@@ -63,6 +65,7 @@ func parseTrial(f []string, keys int) (Trial, error) {
 		}
 	}
 	r.ConfigDigest, r.Engine, r.Arithmetic, r.RunHash, r.Run = f[4], f[5], f[6], f[7], f[8]
+	r.Data = f[9]
 	return r, nil
 }
 
@@ -74,6 +77,7 @@ func trialCodec(header []string) rowfile.Codec[Trial] {
 	keys := len(header) - len(trialColumns) - len(resultColumns)
 	return rowfile.Codec[Trial]{
 		Header: header,
+		Before: header[:len(header)-1], // without the digest of the data
 		Key:    func(r Trial) string { return trialKey(r.Generation, r.Trial) },
 		Encode: func(r Trial) []string { return r.fields() },
 		Decode: func(f []string) (Trial, error) { return parseTrial(f, keys) },
@@ -96,11 +100,12 @@ func openTrials(dir string, t *Search) (*rowfile.Table[Trial], error) {
 }
 
 // findTrial returns the row of a trial if it was made with this configuration, values,
-// engine and arithmetic.
-func findTrial(t *rowfile.Table[Trial], generation, trial, from int, e *experiment.Experiment) (Trial, bool) {
-	r, ok := t.Find(trialKey(generation, trial))
-	return r, ok && r.From == from && r.ConfigDigest == e.Digest() && r.Engine == experiment.EngineVersion &&
-		r.Arithmetic == e.Arithmetic()
+// data, engine and arithmetic. Trials that were paid for count where a file of an earlier
+// version does not say of which data they are.
+func findTrial(w *searching, generation, trial, from int, e *experiment.Experiment) (Trial, bool) {
+	r, ok := w.table.Find(trialKey(generation, trial))
+	paid := w.t.draws.secret != nil && r.Data == "" && r.Settings(e)
+	return r, ok && r.From == from && (paid || r.Of(e))
 }
 
 var nan = math.NaN()

@@ -25,6 +25,9 @@ type Codec[R any] struct {
 	// Compare orders the finished table. Without it rows stay as they were added, and
 	// nothing that is in the file is written again.
 	Compare func(a, b R) int
+	// Before, when not nil, is the header of tables of earlier versions, which lack the
+	// last columns: these fields are "". A table with an order is given the new header.
+	Before []string
 
 	Row, Table string // what a row and a table are called in errors
 	Columns    string // comes before Header where an error says what is allowed
@@ -105,7 +108,12 @@ func (c *Codec[R]) decode(name string, b []byte) ([]R, error) {
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
-	if !slices.Equal(all[0], c.Header) {
+	if c.Compare != nil && c.Before != nil && slices.Equal(all[0], c.Before) {
+		lacking := make([]string, len(c.Header)-len(c.Before))
+		for i := range all {
+			all[i] = append(all[i], lacking...)
+		}
+	} else if !slices.Equal(all[0], c.Header) {
 		return nil, c.refuse(name, all[0], c.Columns+strings.Join(c.Header, ","))
 	}
 	return c.rows(name, all[1:])
