@@ -8,8 +8,6 @@ import (
 	"io"
 	"math"
 	"net"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -49,7 +47,7 @@ owner's own data, of taking
 part as one member of a roster, which need not be signed yet: what "sotto node --check" says. Nothing \
 leaves, and nothing is
 charged. Lines that begin with FAULT say what would stop the node;\
- then the exit code is 1, but for a disk, which can be overridden.
+ then the exit code is 1, but for a disk that may lose what was synced, which can be overridden.
 
 With --worth it says what joining would bring an owner, at several epsilons, by simulations on records \
 that stand in for those of all members.`),
@@ -201,6 +199,9 @@ func writePlan(w io.Writer, p *forecast.Forecast) error {
 	return writeOutlooks(w, p.Agents)
 }
 
+// fault begins a line about what would stop a node.
+const fault = "FAULT"
+
 // mostRows is how many agents a table lists.
 const mostRows = 50
 
@@ -238,8 +239,7 @@ func (f *nodeFlags) preflight(w io.Writer, m *owner.Membership) error {
 	write, flush := f.output.Rows(w)
 	faults := 0
 	row := func(what, format string, args ...any) {
-		// a disk's fault can be overridden when the node starts
-		if what != "disk" && strings.HasPrefix(fmt.Sprintf(format, args...), "FAULT") {
+		if strings.HasPrefix(fmt.Sprintf(format, args...), fault) {
 			faults++
 		}
 		write(what, format, args...)
@@ -290,11 +290,7 @@ func (f *nodeFlags) preflight(w io.Writer, m *owner.Membership) error {
 	}
 	row("port", "%s", portText(cmp.Or(f.reach.listen, m.Roster.Members[m.Self].Address)))
 	row("clock", "%s", clockText(time.Now()))
-	row("disk", "%s", diskText(m.Policy.Ledger))
-	if f.daemon.State != "" {
-		row("disk", "%s; a checkpoint takes about %d kB", diskText(f.daemon.State),
-			1+(len(m.Node.Algorithm.AppendState(nil))+x.Charges*x.CheckpointGrowth)/1000)
-	}
+	faults -= f.diskRows(row, m)
 	if w := owner.Drowned(m.Owner, look); w != "" {
 		row("warning", "%s", w)
 	}
@@ -306,6 +302,24 @@ func (f *nodeFlags) preflight(w io.Writer, m *owner.Membership) error {
 			faults), exitFailed}
 	}
 	return nil
+}
+
+// diskRows look at the disks of ledger and state, and return how many faults can be
+// overridden when the node starts.
+func (f *nodeFlags) diskRows(row func(what, format string, args ...any), m *owner.Membership) (overridable int) {
+	look := func(dir string, need uint64, more string) {
+		text, volatile := diskText(dir, need)
+		if row("disk", "%s%s", text, more); volatile {
+			overridable++
+		}
+	}
+	look(m.Policy.Ledger, trial, "")
+	if f.daemon.State != "" {
+		checkpoint := len(m.Node.Algorithm.AppendState(nil)) + m.Terms.Charges*m.Terms.CheckpointGrowth
+		look(f.daemon.State, uint64(2*checkpoint+trial), // two take turns
+			fmt.Sprintf("; a checkpoint takes about %d kB", 1+checkpoint/1000))
+	}
+	return overridable
 }
 
 // amendmentRow says what a start makes of an amendment in the roster file.
@@ -357,21 +371,24 @@ func clockText(now time.Time) string {
 		now.UTC().Format(time.RFC3339)+" has passed long ago: times in the log will be wrong")
 }
 
-// diskText looks at the file system of dir, or of the nearest folder above that exists.
-func diskText(dir string) string {
-	at := filepath.Clean(dir)
-	for {
-		if info, err := os.Stat(at); err == nil && info.IsDir() || at == filepath.Dir(at) {
-			break
-		}
-		at = filepath.Dir(at)
-	}
-	if err := (ledger.OS{}).Check(at); err != nil {
-		return fmt.Sprintf("FAULT: %s: %v", dir, err)
+// diskText looks at the file system of dir, or of the nearest folder above that exists,
+// for need bytes. volatile: what it finds is one that may lose what was synced, which
+// --i-understand overrides.
+func diskText(dir string, need uint64) (text string, volatile bool) {
+	at := nearest(dir)
+	text = writable(dir)
+	if strings.HasPrefix(text, fault) {
+		return text, false
 	}
 	free, err := (ledger.OS{}).Free(at)
-	if err != nil {
-		return fmt.Sprintf("FAULT: %s: %v", dir, err)
+	switch {
+	case err != nil:
+		return fmt.Sprintf("FAULT: %s: %v", dir, err), false
+	case free < need:
+		return fmt.Sprintf("FAULT: %s: %d kB free, %d kB needed", dir, free/1000, need/1000), false
 	}
-	return fmt.Sprintf("%s, %d MB free", writable(dir), free>>20)
+	if err := (ledger.OS{}).Check(at); err != nil {
+		return fmt.Sprintf("FAULT: %s: %v", dir, err), errors.Is(err, ledger.ErrDurability)
+	}
+	return fmt.Sprintf("%s, %d MB free", text, free>>20), false
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -24,25 +26,32 @@ func okay(ok bool, yes, no string) string {
 	return "FAULT: " + no
 }
 
-// writable tries to make a file below dir, or below the nearest folder that exists.
-func writable(dir string) string {
+// nearest is dir, or the nearest folder above that exists.
+func nearest(dir string) string {
 	at := filepath.Clean(dir)
 	for {
-		if info, err := os.Stat(at); err == nil && info.IsDir() {
-			break
+		if info, err := os.Stat(at); err == nil && info.IsDir() || at == filepath.Dir(at) {
+			return at
 		}
-		up := filepath.Dir(at)
-		if up == at {
-			break
-		}
-		at = up
+		at = filepath.Dir(at)
 	}
-	f, err := os.CreateTemp(at, ".sotto-doctor-*")
+}
+
+// trial is how many bytes writable writes.
+const trial = 16 << 10
+
+// writable writes a file below dir, or below the nearest folder that exists: on a full
+// disk an empty one can still be made.
+func writable(dir string) string {
+	f, err := os.CreateTemp(nearest(dir), ".sotto-doctor-*")
 	if err != nil {
 		return fmt.Sprintf("FAULT: %s: %v", dir, err)
 	}
-	f.Close()
-	if err := os.Remove(f.Name()); err != nil {
+	_, err = f.Write(bytes.Repeat([]byte("sotto"), trial/5))
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close(), os.Remove(f.Name())); err != nil {
 		return fmt.Sprintf("FAULT: %s: %v", dir, err)
 	}
 	return dir + ", writable"
