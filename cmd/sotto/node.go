@@ -158,7 +158,7 @@ func (f *nodeFlags) validate() error {
 		return cli.Usage(errors.New("--http-token-file: found without --http, allowed: with --http"))
 	}
 	if f.daemon.HTTP != "" {
-		return endpoint.CheckLocal(f.daemon.HTTP)
+		return cli.OfFlag(endpoint.CheckLocal(f.daemon.HTTP), map[string]string{"http": "--http"})
 	}
 	return nil
 }
@@ -218,7 +218,7 @@ func (f *nodeFlags) join(log io.Writer) (*owner.Membership, error) {
 	m, err := owner.Join(f.files, f.node)
 	if err != nil {
 		return nil, cli.OfFlag(err, map[string]string{"member": "--member", "population": "--population",
-			"missing": "--missing", "deadline": "--deadline", "patience": "--patience"})
+			"state": "--state", "missing": "--missing", "deadline": "--deadline", "patience": "--patience"})
 	}
 	f.log.know(m.Roster)
 	if level, err := roster.ParseLogLevel(m.Policy.LogLevel); err == nil {

@@ -111,6 +111,9 @@ func (f *planFlags) member(cmd *cobra.Command, args []string) error {
 	case n.files.Policy == "":
 		return cli.Usagef("--policy: found nothing, allowed: a path")
 	}
+	if _, err := n.reach.ways(); err != nil {
+		return err
+	}
 	n.output = f.output
 	m, err := n.join(io.Discard)
 	if err != nil {
@@ -306,7 +309,8 @@ func (f *nodeFlags) preflight(w io.Writer, m *owner.Membership) error {
 
 // diskRows look at the disks of ledger and state, and return how many faults can be
 // overridden when the node starts.
-func (f *nodeFlags) diskRows(row func(what, format string, args ...any), m *owner.Membership) (overridable int) {
+func (f *nodeFlags) diskRows(row func(what, format string, args ...any), m *owner.Membership) int {
+	overridable := 0
 	look := func(dir string, need uint64, more string) {
 		text, volatile := diskText(dir, need)
 		if row("disk", "%s%s", text, more); volatile {

@@ -3,6 +3,8 @@ package owner
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -94,6 +96,9 @@ func Join(from Files, base node.Config) (*Membership, error) {
 	if m.Policy, err = roster.ReadPolicy(from.Policy); err != nil {
 		return nil, err
 	}
+	if sameFolder(from.State, m.Policy.Ledger) {
+		return nil, config.Bad("state", from.State, "another folder than that of the policy's ledgers")
+	}
 	if err := m.identify(&from); err != nil {
 		return nil, err
 	}
@@ -126,6 +131,22 @@ func Join(from Files, base node.Config) (*Membership, error) {
 	}
 	m.Node.Algorithm, err = m.Algorithm()
 	return m, err
+}
+
+// sameFolder tells whether two paths, of which the first may be "", name one folder. It
+// need not be there.
+func sameFolder(a, b string) bool {
+	if a == "" {
+		return false
+	}
+	x, err1 := os.Stat(a)
+	y, err2 := os.Stat(b)
+	if err1 == nil && err2 == nil {
+		return os.SameFile(x, y)
+	}
+	a, err1 = filepath.Abs(a)
+	b, err2 = filepath.Abs(b)
+	return err1 == nil && err2 == nil && a == b
 }
 
 // Name is that of the member.
