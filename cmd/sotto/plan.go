@@ -340,7 +340,7 @@ func amendmentRow(row func(what, format string, args ...any), m *owner.Membershi
 
 // fileRows say what the owner should know of its file.
 func fileRows(row func(what, format string, args ...any), m *owner.Membership) {
-	for _, r := range owner.Remarks(m.Owner) {
+	for _, r := range owner.Remarks(m) {
 		what := "your file"
 		if r.Warning {
 			what = "warning"
