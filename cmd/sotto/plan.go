@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"net"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -23,7 +22,6 @@ import (
 	"sotto/experiment/rundir"
 	"sotto/internal/decimal"
 	"sotto/node/roster"
-	"sotto/privacy/ledger"
 )
 
 type planFlags struct {
@@ -58,6 +56,12 @@ that stand in for those of all members.`),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.output.Check(); err != nil {
 				return err
+			}
+			if err := f.worth.check(cmd.Flags()); err != nil {
+				return err
+			}
+			if n := &f.node; n.secrets.passphrase != "" && n.files.Key == "" {
+				return cli.Usagef("--passphrase-file: found without --key, allowed: with --key")
 			}
 			for _, name := range []string{"roster", "experiment", "data", "policy", "population", "key",
 				"member", "state", "listen", "delimiter", "encoding", "decimal-comma"} {
@@ -202,9 +206,6 @@ func writePlan(w io.Writer, p *forecast.Forecast) error {
 	return writeOutlooks(w, p.Agents)
 }
 
-// fault begins a line about what would stop a node.
-const fault = "FAULT"
-
 // mostRows is how many agents a table lists.
 const mostRows = 50
 
@@ -242,7 +243,7 @@ func (f *nodeFlags) preflight(w io.Writer, m *owner.Membership) error {
 	write, flush := f.output.Rows(w)
 	faults := 0
 	row := func(what, format string, args ...any) {
-		if strings.HasPrefix(fmt.Sprintf(format, args...), fault) {
+		if strings.HasPrefix(fmt.Sprintf(format, args...), cli.Fault) {
 			faults++
 		}
 		write(what, format, args...)
@@ -291,8 +292,8 @@ func (f *nodeFlags) preflight(w io.Writer, m *owner.Membership) error {
 	for _, warning := range x.Warnings {
 		row("warning", "%s", warning)
 	}
-	row("port", "%s", portText(cmp.Or(f.reach.listen, m.Roster.Members[m.Self].Address)))
-	row("clock", "%s", clockText(time.Now()))
+	row("port", "%s", cli.Port(cmp.Or(f.reach.listen, m.Roster.Members[m.Self].Address)))
+	row("clock", "%s", cli.Clock(time.Now()))
 	faults -= f.diskRows(row, m)
 	if w := owner.Drowned(m.Owner, look); w != "" {
 		row("warning", "%s", w)
@@ -312,15 +313,15 @@ func (f *nodeFlags) preflight(w io.Writer, m *owner.Membership) error {
 func (f *nodeFlags) diskRows(row func(what, format string, args ...any), m *owner.Membership) int {
 	overridable := 0
 	look := func(dir string, need uint64, more string) {
-		text, volatile := diskText(dir, need)
+		text, volatile := cli.Disk(dir, need)
 		if row("disk", "%s%s", text, more); volatile {
 			overridable++
 		}
 	}
-	look(m.Policy.Ledger, trial, "")
+	look(m.Policy.Ledger, cli.Trial, "")
 	if f.daemon.State != "" {
 		checkpoint := len(m.Node.Algorithm.AppendState(nil)) + m.Terms.Charges*m.Terms.CheckpointGrowth
-		look(f.daemon.State, uint64(2*checkpoint+trial), // two take turns
+		look(f.daemon.State, uint64(2*checkpoint+cli.Trial), // two take turns
 			fmt.Sprintf("; a checkpoint takes about %d kB", 1+checkpoint/1000))
 	}
 	return overridable
@@ -353,46 +354,4 @@ func fileRows(row func(what, format string, args ...any), m *owner.Membership) {
 func oddsText(x *owner.Terms, total rundir.Bounds) string {
 	return rundir.Guarantee{Unit: x.Unit.String(), Adjacency: x.Adjacency.String(), Epsilon: total,
 		Delta: x.Delta}.Odds()
-}
-
-// portText tries to listen for a moment; nothing is sent.
-func portText(address string) string {
-	if address == "none" {
-		return "none: the node connects to the others, by --relay, --proxy or --folder"
-	}
-	l, err := net.Listen("tcp", address)
-	if err != nil {
-		return fmt.Sprintf("FAULT: %s: %v; --listen names another address where the roster's is that of a "+
-			"router", address, err)
-	}
-	return okay(l.Close() == nil, address+", free", address+" cannot be closed")
-}
-
-// clockText only finds a clock that was never set.
-func clockText(now time.Time) string {
-	return okay(now.Year() >= 2025, now.UTC().Format(time.RFC3339)+
-		"; members whose clocks differ by an hour or more cannot connect",
-		now.UTC().Format(time.RFC3339)+" has passed long ago: times in the log will be wrong")
-}
-
-// diskText looks at the file system of dir, or of the nearest folder above that exists,
-// for need bytes. volatile: what it finds is one that may lose what was synced, which
-// --i-understand overrides.
-func diskText(dir string, need uint64) (text string, volatile bool) {
-	at := nearest(dir)
-	text = writable(dir)
-	if strings.HasPrefix(text, fault) {
-		return text, false
-	}
-	free, err := (ledger.OS{}).Free(at)
-	switch {
-	case err != nil:
-		return fmt.Sprintf("FAULT: %s: %v", dir, err), false
-	case free < need:
-		return fmt.Sprintf("FAULT: %s: %d kB free, %d kB needed", dir, free/1000, need/1000), false
-	}
-	if err := (ledger.OS{}).Check(at); err != nil {
-		return fmt.Sprintf("FAULT: %s: %v", dir, err), errors.Is(err, ledger.ErrDurability)
-	}
-	return fmt.Sprintf("%s, %d MB free", text, free>>20), false
 }

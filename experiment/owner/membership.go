@@ -6,9 +6,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"sotto/agent"
+	"sotto/algo"
 	"sotto/config"
 	"sotto/data"
 	"sotto/experiment"
@@ -17,6 +19,7 @@ import (
 	"sotto/node/roster"
 	"sotto/privacy"
 	"sotto/privacy/account"
+	"sotto/query"
 	"sotto/topology"
 )
 
@@ -93,7 +96,7 @@ func Join(from Files, base node.Config) (*Membership, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", from.Roster, err)
 	}
-	if m.Policy, err = roster.ReadPolicy(from.Policy); err != nil {
+	if m.Policy, err = readPolicy(from.Policy); err != nil {
 		return nil, err
 	}
 	if sameFolder(from.State, m.Policy.Ledger) {
@@ -131,6 +134,32 @@ func Join(from Files, base node.Config) (*Membership, error) {
 	}
 	m.Node.Algorithm, err = m.Algorithm()
 	return m, err
+}
+
+// readPolicy reads a policy, whose algorithms and kinds of questions have to be some that
+// there are: what is misspelt allows nothing.
+func readPolicy(path string) (*roster.Policy, error) {
+	p, err := roster.ReadPolicy(path)
+	if err != nil {
+		return nil, err
+	}
+	refuse := func(key, found string, allowed string) error {
+		return &config.Error{File: path, Key: key, Found: strconv.Quote(found), Allowed: allowed}
+	}
+	for i, name := range p.Algorithms {
+		if _, ok := algo.Algorithms[name]; !ok {
+			return nil, refuse(fmt.Sprintf("algorithms[%d]", i), name, config.OneOf(algo.Algorithms))
+		}
+	}
+	for i := range p.Datasets {
+		for k, kind := range p.Datasets[i].Questions {
+			if _, ok := query.Kinds[kind]; !ok {
+				return nil, refuse(fmt.Sprintf("dataset[%d].questions[%d]", i, k), kind,
+					config.OneOf(query.Kinds))
+			}
+		}
+	}
+	return p, nil
 }
 
 // sameFolder tells whether two paths, of which the first may be "", name one folder. It
