@@ -243,7 +243,8 @@ func (f *nodeFlags) join(log io.Writer) (*owner.Membership, error) {
 	m, err := owner.Join(f.files, f.node)
 	if err != nil {
 		return nil, cli.OfFlag(err, map[string]string{"member": "--member", "population": "--population",
-			"state": "--state", "missing": "--missing", "deadline": "--deadline", "patience": "--patience"})
+			"state": "--state", "missing": "--missing", "deadline": "--deadline", "patience": "--patience",
+			"delimiter": "--delimiter", "encoding": "--encoding", "decimal_comma": "--decimal-comma"})
 	}
 	f.log.know(m.Roster)
 	if level, err := roster.ParseLogLevel(m.Policy.LogLevel); err == nil {
