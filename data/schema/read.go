@@ -385,7 +385,7 @@ func (r *reader) aim(row *rowState, cell string) (label int, target float32) {
 		}
 		return k, 0
 	}
-	v, ok := number(cell, r.how.DecimalComma)
+	v, ok := anyNumber(cell, r.how.DecimalComma)
 	if !ok {
 		r.refuse(row, i, c.Name, "a cell that is no number", pointed(r.how))
 		return 0, 0
