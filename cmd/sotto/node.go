@@ -311,7 +311,7 @@ func (f *nodeFlags) sayResult(w io.Writer, d *owner.Daemon, r *owner.Result, s *
 	if r.Over > 0 {
 		row("pad", "%s took longer than %v: choose a longer --pad", config.Count(r.Over, "answer"), d.Pad)
 	}
-	sayFigures(row, r)
+	sayFigures(row, d.State, r)
 	row("model", "%s", filepath.Join(d.State, owner.ModelFile))
 	row("statement", "%s, signed; sotto ledger verify %s recomputes it",
 		filepath.Join(d.State, owner.StatementFile), ledger)

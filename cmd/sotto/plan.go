@@ -262,14 +262,21 @@ func (f *nodeFlags) preflight(w io.Writer, m *owner.Membership) error {
 	}
 	row("experiment", "%s on %s, %s, %d parameters", x.Algorithm, x.Dataset, length, x.Dim)
 	row("hears", "%s on graph %s", config.Count(m.Node.Graph.Degree(m.Self), "member"), m.Roster.Graph)
-	row("data", "%s; %s for training, %d for the owner's own tests", m.Schema(),
-		config.Count(owner.TrainRecords(m.Owner), "record"), m.TestRecords())
+	questions := owner.Expectations(m.Owner)
+	parts := config.Count(owner.TrainRecords(m.Owner), "record")
+	if len(questions) == 0 {
+		parts += fmt.Sprintf(" for training, %d for the owner's own tests", m.TestRecords())
+	}
+	row("data", "%s; %s", m.Schema(), parts)
 	fileRows(row, m)
 	row("batches", "%.4g expected, each record drawn with probability %.4g", x.Batch, x.Rate)
-	row("noise",
-		"%s, multiplier %.6g; deviation of the mean gradient %.3g of the clip norm in each parameter, "+
-			"%.3g in length", x.NoiseKind, x.Noise, float64(look.NoiseToSignal)/math.Sqrt(float64(x.Dim)),
-		float64(look.NoiseToSignal))
+	noise := fmt.Sprintf("%s, multiplier %.6g", x.NoiseKind, x.Noise)
+	if len(questions) == 0 {
+		noise += fmt.Sprintf("; deviation of the mean gradient %.3g of the clip norm in each parameter, "+
+			"%.3g in length", float64(look.NoiseToSignal)/math.Sqrt(float64(x.Dim)),
+			float64(look.NoiseToSignal))
+	}
+	row("noise", "%s", noise)
 	row("cost", "%s, epsilon %s at delta %g (%v, %v)", config.Count(look.Charges, "charge"),
 		rundir.FormatFine(float64(look.Total.Upper)), x.Delta, x.Adjacency, x.Unit)
 	if x.Reserve > 0 {
@@ -283,7 +290,7 @@ func (f *nodeFlags) preflight(w io.Writer, m *owner.Membership) error {
 	for _, left := range x.Uncharged {
 		row("not in it", "%s", left)
 	}
-	for _, text := range owner.Expectations(m.Owner) {
+	for _, text := range questions {
 		row("question", "%s", text)
 	}
 	row("in odds", "%s", oddsText(x, look.Total))
