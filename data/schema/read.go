@@ -267,7 +267,9 @@ func (r *reader) row(cells []string, line int) error {
 	}
 	switch row.what {
 	case refused:
-		c.Refused++
+		if c.Refused++; c.Refused == 1 {
+			c.First = row.err
+		}
 	case dropped:
 		c.Dropped++
 		o.Dropped = append(o.Dropped, line)
