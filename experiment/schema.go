@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"sotto/config"
@@ -110,6 +111,11 @@ func loadOwn(f *File, m Member) (*data.Own, error) {
 	if bad := new(config.Error); errors.As(err, &bad) && bad.Line > 0 && s == nil &&
 		strings.HasPrefix(bad.Key, "column ") {
 		bad.Found = "another cell"
+	}
+	// how the owner's own file is written is no key of the run file
+	if bad := new(config.Error); errors.As(err, &bad) && s != nil &&
+		slices.Contains([]string{"delimiter", "encoding", "decimal_comma"}, bad.Key) {
+		bad.File = m.Data.Path
 	}
 	return own, err
 }

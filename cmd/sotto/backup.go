@@ -39,7 +39,7 @@ the open is encrypted with the passphrase of --passphrase-file, or of the termin
 				return cli.Usagef("--out: %s exists; choose a new file", to)
 			}
 			if err != nil {
-				return err
+				return cli.OfFlag(err, map[string]string{"state": "--state"})
 			}
 			return output.Print(cmd.OutOrStdout(), m, "%s: %s, round %d, ledger record %d\n", to,
 				config.Count(len(m.Files), "file"), m.Round, m.HeadSeq)

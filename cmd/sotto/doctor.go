@@ -42,7 +42,7 @@ func newDoctor() *cobra.Command {
 				row("bf16", "no fast products in use: precision = \"bf16\" works, slower than float32")
 			}
 			row("random keys", "%s", keys(cmd.Context(), machine.Random))
-			row("run folder", "%s", writable(out))
+			row("run folder", "%s", cli.Writable(out))
 			row("cache", "%s", cacheFolder())
 			dataRows(dataDir, row)
 			return flush()
@@ -81,7 +81,7 @@ func keys(ctx context.Context, random bool) string {
 
 // kernels names the kernels k in use; forced is what SOTTO_CPU asks for.
 func kernels(k, forced string) string {
-	return okay(forced == "" || forced == k, k+" (SOTTO_CPU forces avx512, avx2 or portable)",
+	return cli.Okay(forced == "" || forced == k, k+" (SOTTO_CPU forces avx512, avx2 or portable)",
 		fmt.Sprintf("SOTTO_CPU asks for %q, this machine has no such kernels; in use: %s", forced, k))
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"syscall"
 
 	"sotto/agent"
@@ -66,7 +67,6 @@ func exitCode(err error) int {
 	var (
 		usage cli.UsageError
 		bad   *config.Error
-		path  *fs.PathError
 		own   codeError
 		stop  stoppedError
 	)
@@ -87,13 +87,21 @@ func exitCode(err error) int {
 	case isAny(err, data.ErrMissing, data.ErrAltered):
 		return exitData
 	case errors.Is(err, keyfile.ErrPassphrase), isAny(err, node.ErrTerms, node.ErrEarly),
-		errors.As(err, &usage), errors.As(err, &bad),
-		errors.As(err, &path) && isAny(err, fs.ErrNotExist, syscall.EISDIR, syscall.ENOTDIR):
+		errors.As(err, &usage), errors.As(err, &bad), unusable(err):
 		return exitUsage
 	case errors.As(err, &stop):
 		return stop.code()
 	}
 	return exitFailed
+}
+
+// unusable reports whether a file or folder is not there, is the other of the two, or may
+// not be read or written. Trying again helps nobody.
+func unusable(err error) bool {
+	var path *fs.PathError
+	var link *os.LinkError
+	return (errors.As(err, &path) || errors.As(err, &link)) && isAny(err, fs.ErrNotExist, fs.ErrPermission,
+		syscall.EROFS, syscall.EISDIR, syscall.ENOTDIR)
 }
 
 func isAny(err error, targets ...error) bool {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -32,7 +33,7 @@ func (f *nodeFlags) budgetRows(row func(what, format string, args ...any), m *ow
 			left.Budget.Epsilon, left.Budget.Delta)
 	}
 	row("budget", "epsilon %g at delta %g over the life of population %s, %s", budget.Epsilon, budget.Delta,
-		m.Budget.Population, whose)
+		cmp.Or(left.Found.Population, m.Budget.Population), whose)
 	row("ledger", "%s", ledgerText(left))
 	if w := left.Found.Warning(); w != "" {
 		row("warning", "%s", w)

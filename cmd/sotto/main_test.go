@@ -146,6 +146,10 @@ func TestExitCodes(t *testing.T) {
 		{&fs.PathError{Op: "open", Path: "x.toml", Err: fs.ErrNotExist}, 2},
 		{&fs.PathError{Op: "read", Path: ".", Err: syscall.EISDIR}, 2},
 		{&fs.PathError{Op: "mkdir", Path: "file/runs", Err: syscall.ENOTDIR}, 2},
+		// was 1: systemd started a node for ever whose files it may not read or write
+		{wrap(&fs.PathError{Op: "open", Path: "a.csv", Err: syscall.EACCES}), 2},
+		{wrap(&os.LinkError{Op: "rename", Old: "x", New: "y", Err: syscall.EROFS}), 2},
+		{errors.Join(ledger.ErrPoisoned, &fs.PathError{Op: "write", Path: "x", Err: syscall.EROFS}), 5},
 		{wrap(privacy.ErrRefused), 3},
 		{fmt.Errorf("%w: %w", privacy.ErrRefused, config.Bad("k", 1, "2")), 3},
 		{wrap(account.ErrUnsupported), 3},

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"sotto/cmd/sotto/cli"
 	"sotto/cmd/sotto/schemas"
@@ -71,7 +72,12 @@ policy.toml --state state --check
   sotto node --roster roster.toml --key hospital-a.key --data a.csv --policy policy.toml --state state \
 --http 127.0.0.1:7070`),
 		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.checkTimes(cmd.Flags()); err != nil {
+				return err
+			}
+			return f.run(cmd)
+		},
 	}
 	registerRoster(c, &f.files)
 	fl := c.Flags()
@@ -101,7 +107,7 @@ policy.toml --state state --check
 	fl.DurationVar(&f.node.Linger, "linger", 10*time.Minute,
 		"how long to serve slower neighbors after the last round")
 	fl.DurationVar(&f.node.SendTimeout, "send-timeout", time.Minute,
-		"of one attempt to send; raise it for large models on slow links")
+		"of one attempt to send, at most 5m; raise it for large models on slow links")
 	fl.DurationVar(&f.daemon.Pad, "pad", 0,
 		"how long every answer of the data takes at least, so that times of messages do not tell the "+
 			"sizes of batches; default: as long as it takes")
@@ -124,6 +130,25 @@ policy.toml --state state --check
 func dataFlags(c *cobra.Command, f *owner.Files) {
 	c.Flags().StringVar(&f.Data.Path, "data", "", "the owner's records")
 	schemas.ReadingFlags(c, &f.Data.Reading)
+}
+
+// checkTimes refuses times that were given and cannot be. 0 is in force as a default, so
+// that a node would take another one for it.
+func (f *nodeFlags) checkTimes(given *pflag.FlagSet) error {
+	for _, t := range []struct {
+		name  string
+		value time.Duration
+	}{{"deadline", f.node.Deadline}, {"patience", f.node.Patience}, {"linger", f.node.Linger},
+		{"send-timeout", f.node.SendTimeout}} {
+		if given.Changed(t.name) && t.value <= 0 {
+			return cli.Usagef("--%s: found %v, allowed: above 0", t.name, t.value)
+		}
+	}
+	if f.node.SendTimeout > p2p.LongestSend {
+		return cli.Usagef("--send-timeout: found %v, allowed: above 0, at most %v", f.node.SendTimeout,
+			p2p.LongestSend)
+	}
+	return nil
 }
 
 func (f *nodeFlags) validate() error {
@@ -158,7 +183,7 @@ func (f *nodeFlags) validate() error {
 		return cli.Usage(errors.New("--http-token-file: found without --http, allowed: with --http"))
 	}
 	if f.daemon.HTTP != "" {
-		return endpoint.CheckLocal(f.daemon.HTTP)
+		return cli.OfFlag(endpoint.CheckLocal(f.daemon.HTTP), map[string]string{"http": "--http"})
 	}
 	return nil
 }
@@ -218,7 +243,8 @@ func (f *nodeFlags) join(log io.Writer) (*owner.Membership, error) {
 	m, err := owner.Join(f.files, f.node)
 	if err != nil {
 		return nil, cli.OfFlag(err, map[string]string{"member": "--member", "population": "--population",
-			"missing": "--missing", "deadline": "--deadline", "patience": "--patience"})
+			"state": "--state", "missing": "--missing", "deadline": "--deadline", "patience": "--patience",
+			"delimiter": "--delimiter", "encoding": "--encoding", "decimal_comma": "--decimal-comma"})
 	}
 	f.log.know(m.Roster)
 	if level, err := roster.ParseLogLevel(m.Policy.LogLevel); err == nil {
@@ -285,7 +311,7 @@ func (f *nodeFlags) sayResult(w io.Writer, d *owner.Daemon, r *owner.Result, s *
 	if r.Over > 0 {
 		row("pad", "%s took longer than %v: choose a longer --pad", config.Count(r.Over, "answer"), d.Pad)
 	}
-	sayFigures(row, r)
+	sayFigures(row, d.State, r)
 	row("model", "%s", filepath.Join(d.State, owner.ModelFile))
 	row("statement", "%s, signed; sotto ledger verify %s recomputes it",
 		filepath.Join(d.State, owner.StatementFile), ledger)

@@ -7,9 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"net"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -25,7 +22,6 @@ import (
 	"sotto/experiment/rundir"
 	"sotto/internal/decimal"
 	"sotto/node/roster"
-	"sotto/privacy/ledger"
 )
 
 type planFlags struct {
@@ -49,7 +45,7 @@ owner's own data, of taking
 part as one member of a roster, which need not be signed yet: what "sotto node --check" says. Nothing \
 leaves, and nothing is
 charged. Lines that begin with FAULT say what would stop the node;\
- then the exit code is 1, but for a disk, which can be overridden.
+ then the exit code is 1, but for a disk that may lose what was synced, which can be overridden.
 
 With --worth it says what joining would bring an owner, at several epsilons, by simulations on records \
 that stand in for those of all members.`),
@@ -60,6 +56,12 @@ that stand in for those of all members.`),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.output.Check(); err != nil {
 				return err
+			}
+			if err := f.worth.check(cmd.Flags()); err != nil {
+				return err
+			}
+			if n := &f.node; n.secrets.passphrase != "" && n.files.Key == "" {
+				return cli.Usagef("--passphrase-file: found without --key, allowed: with --key")
 			}
 			for _, name := range []string{"roster", "experiment", "data", "policy", "population", "key",
 				"member", "state", "listen", "delimiter", "encoding", "decimal-comma"} {
@@ -112,6 +114,9 @@ func (f *planFlags) member(cmd *cobra.Command, args []string) error {
 		return cli.Usagef("--data: found nothing, allowed: a path")
 	case n.files.Policy == "":
 		return cli.Usagef("--policy: found nothing, allowed: a path")
+	}
+	if _, err := n.reach.ways(); err != nil {
+		return err
 	}
 	n.output = f.output
 	m, err := n.join(io.Discard)
@@ -238,8 +243,7 @@ func (f *nodeFlags) preflight(w io.Writer, m *owner.Membership) error {
 	write, flush := f.output.Rows(w)
 	faults := 0
 	row := func(what, format string, args ...any) {
-		// a disk's fault can be overridden when the node starts
-		if what != "disk" && strings.HasPrefix(fmt.Sprintf(format, args...), "FAULT") {
+		if strings.HasPrefix(fmt.Sprintf(format, args...), cli.Fault) {
 			faults++
 		}
 		write(what, format, args...)
@@ -258,14 +262,21 @@ func (f *nodeFlags) preflight(w io.Writer, m *owner.Membership) error {
 	}
 	row("experiment", "%s on %s, %s, %d parameters", x.Algorithm, x.Dataset, length, x.Dim)
 	row("hears", "%s on graph %s", config.Count(m.Node.Graph.Degree(m.Self), "member"), m.Roster.Graph)
-	row("data", "%s; %s for training, %d for the owner's own tests", m.Schema(),
-		config.Count(owner.TrainRecords(m.Owner), "record"), m.TestRecords())
+	questions := owner.Expectations(m.Owner)
+	parts := config.Count(owner.TrainRecords(m.Owner), "record")
+	if len(questions) == 0 {
+		parts += fmt.Sprintf(" for training, %d for the owner's own tests", m.TestRecords())
+	}
+	row("data", "%s; %s", m.Schema(), parts)
 	fileRows(row, m)
 	row("batches", "%.4g expected, each record drawn with probability %.4g", x.Batch, x.Rate)
-	row("noise",
-		"%s, multiplier %.6g; deviation of the mean gradient %.3g of the clip norm in each parameter, "+
-			"%.3g in length", x.NoiseKind, x.Noise, float64(look.NoiseToSignal)/math.Sqrt(float64(x.Dim)),
-		float64(look.NoiseToSignal))
+	noise := fmt.Sprintf("%s, multiplier %.6g", x.NoiseKind, x.Noise)
+	if len(questions) == 0 {
+		noise += fmt.Sprintf("; deviation of the mean gradient %.3g of the clip norm in each parameter, "+
+			"%.3g in length", float64(look.NoiseToSignal)/math.Sqrt(float64(x.Dim)),
+			float64(look.NoiseToSignal))
+	}
+	row("noise", "%s", noise)
 	row("cost", "%s, epsilon %s at delta %g (%v, %v)", config.Count(look.Charges, "charge"),
 		rundir.FormatFine(float64(look.Total.Upper)), x.Delta, x.Adjacency, x.Unit)
 	if x.Reserve > 0 {
@@ -279,7 +290,7 @@ func (f *nodeFlags) preflight(w io.Writer, m *owner.Membership) error {
 	for _, left := range x.Uncharged {
 		row("not in it", "%s", left)
 	}
-	for _, text := range owner.Expectations(m.Owner) {
+	for _, text := range questions {
 		row("question", "%s", text)
 	}
 	row("in odds", "%s", oddsText(x, look.Total))
@@ -288,13 +299,9 @@ func (f *nodeFlags) preflight(w io.Writer, m *owner.Membership) error {
 	for _, warning := range x.Warnings {
 		row("warning", "%s", warning)
 	}
-	row("port", "%s", portText(cmp.Or(f.reach.listen, m.Roster.Members[m.Self].Address)))
-	row("clock", "%s", clockText(time.Now()))
-	row("disk", "%s", diskText(m.Policy.Ledger))
-	if f.daemon.State != "" {
-		row("disk", "%s; a checkpoint takes about %d kB", diskText(f.daemon.State),
-			1+(len(m.Node.Algorithm.AppendState(nil))+x.Charges*x.CheckpointGrowth)/1000)
-	}
+	row("port", "%s", cli.Port(cmp.Or(f.reach.listen, m.Roster.Members[m.Self].Address)))
+	row("clock", "%s", cli.Clock(time.Now()))
+	faults -= f.diskRows(row, m)
 	if w := owner.Drowned(m.Owner, look); w != "" {
 		row("warning", "%s", w)
 	}
@@ -306,6 +313,25 @@ func (f *nodeFlags) preflight(w io.Writer, m *owner.Membership) error {
 			faults), exitFailed}
 	}
 	return nil
+}
+
+// diskRows look at the disks of ledger and state, and return how many faults can be
+// overridden when the node starts.
+func (f *nodeFlags) diskRows(row func(what, format string, args ...any), m *owner.Membership) int {
+	overridable := 0
+	look := func(dir string, need uint64, more string) {
+		text, volatile := cli.Disk(dir, need)
+		if row("disk", "%s%s", text, more); volatile {
+			overridable++
+		}
+	}
+	look(m.Policy.Ledger, cli.Trial, "")
+	if f.daemon.State != "" {
+		checkpoint := len(m.Node.Algorithm.AppendState(nil)) + m.Terms.Charges*m.Terms.CheckpointGrowth
+		look(f.daemon.State, uint64(2*checkpoint+cli.Trial), // two take turns
+			fmt.Sprintf("; a checkpoint takes about %d kB", 1+checkpoint/1000))
+	}
+	return overridable
 }
 
 // amendmentRow says what a start makes of an amendment in the roster file.
@@ -322,7 +348,7 @@ func amendmentRow(row func(what, format string, args ...any), m *owner.Membershi
 
 // fileRows say what the owner should know of its file.
 func fileRows(row func(what, format string, args ...any), m *owner.Membership) {
-	for _, r := range owner.Remarks(m.Owner) {
+	for _, r := range owner.Remarks(m) {
 		what := "your file"
 		if r.Warning {
 			what = "warning"
@@ -335,43 +361,4 @@ func fileRows(row func(what, format string, args ...any), m *owner.Membership) {
 func oddsText(x *owner.Terms, total rundir.Bounds) string {
 	return rundir.Guarantee{Unit: x.Unit.String(), Adjacency: x.Adjacency.String(), Epsilon: total,
 		Delta: x.Delta}.Odds()
-}
-
-// portText tries to listen for a moment; nothing is sent.
-func portText(address string) string {
-	if address == "none" {
-		return "none: the node connects to the others, by --relay, --proxy or --folder"
-	}
-	l, err := net.Listen("tcp", address)
-	if err != nil {
-		return fmt.Sprintf("FAULT: %s: %v; --listen names another address where the roster's is that of a "+
-			"router", address, err)
-	}
-	return okay(l.Close() == nil, address+", free", address+" cannot be closed")
-}
-
-// clockText only finds a clock that was never set.
-func clockText(now time.Time) string {
-	return okay(now.Year() >= 2025, now.UTC().Format(time.RFC3339)+
-		"; members whose clocks differ by an hour or more cannot connect",
-		now.UTC().Format(time.RFC3339)+" has passed long ago: times in the log will be wrong")
-}
-
-// diskText looks at the file system of dir, or of the nearest folder above that exists.
-func diskText(dir string) string {
-	at := filepath.Clean(dir)
-	for {
-		if info, err := os.Stat(at); err == nil && info.IsDir() || at == filepath.Dir(at) {
-			break
-		}
-		at = filepath.Dir(at)
-	}
-	if err := (ledger.OS{}).Check(at); err != nil {
-		return fmt.Sprintf("FAULT: %s: %v", dir, err)
-	}
-	free, err := (ledger.OS{}).Free(at)
-	if err != nil {
-		return fmt.Sprintf("FAULT: %s: %v", dir, err)
-	}
-	return fmt.Sprintf("%s, %d MB free", writable(dir), free>>20)
 }

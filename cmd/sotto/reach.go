@@ -49,6 +49,9 @@ func (f *reachFlags) folderAlone() bool {
 
 // ways reads what the flags name.
 func (f *reachFlags) ways() (r p2p.Reach, err error) {
+	if err := p2p.CheckListen(f.listen); err != nil {
+		return r, cli.OfFlag(err, map[string]string{"listen": "--listen"})
+	}
 	r.MDNS = f.mdns
 	switch {
 	case f.mdns && f.listen == p2p.NoListen:

@@ -34,6 +34,12 @@ What it carries is encrypted between the members: it sees who talks to whom, whe
 					return cli.Usagef("--%s: found nothing; see sotto relay --help", name)
 				}
 			}
+			if listen == p2p.NoListen {
+				return cli.Usagef("--listen: found %s, allowed: host:port", listen)
+			}
+			if err := p2p.CheckListen(listen); err != nil {
+				return cli.OfFlag(err, map[string]string{"listen": "--listen"})
+			}
 			return serveRelay(cmd, &f, listen)
 		},
 	}

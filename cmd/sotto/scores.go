@@ -2,18 +2,19 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 
 	"sotto/experiment/owner"
 	"sotto/experiment/rundir"
 	"sotto/model/score"
 )
 
-// sayFigures says what the owner alone may see: how good its model is, beside a baseline
-// and the model that was trained alone.
-func sayFigures(row func(what, format string, args ...any), r *owner.Result) {
+// sayFigures says what the owner alone may see, of a run with its state directory: how
+// good its model is, beside a baseline and the model that was trained alone.
+func sayFigures(row func(what, format string, args ...any), state string, r *owner.Result) {
 	s := r.Scores
 	if r.Metric == "" {
-		row("answers", "%s; sotto query shows them", rundir.AnswersFile)
+		row("answers", "%s; sotto query %s shows them", filepath.Join(state, rundir.AnswersFile), state)
 		return
 	}
 	if s == nil {

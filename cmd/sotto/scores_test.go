@@ -24,7 +24,7 @@ func TestSayFigures(t *testing.T) {
 	said := func() string {
 		var b bytes.Buffer
 		row, flush := rows(&b)
-		sayFigures(row, r)
+		sayFigures(row, "state", r)
 		if err := flush(); err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"sotto/cmd/sotto/cli"
 	"sotto/experiment"
@@ -38,6 +39,19 @@ func (f *worthFlags) register(c *cobra.Command) {
 	cli.WorkersFlag(c, &f.workers,
 		"with --worth: simulations beside each other; 0: one for each processor; what is said does not "+
 			"depend on it")
+}
+
+// check refuses flags of --worth without it.
+func (f *worthFlags) check(given *pflag.FlagSet) error {
+	for _, name := range []string{"agent", "others", "epsilons", "worlds", "workers"} {
+		if given.Changed(name) && !f.ask {
+			return cli.Usagef("--%s: found without --worth, allowed: with --worth", name)
+		}
+	}
+	if given.Changed("agent") && given.Changed("data") {
+		return cli.Usagef("--agent: found with --data, allowed: with --worth of a simulation")
+	}
+	return nil
 }
 
 // simulatedWorth asks for an agent of a simulation.

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"math"
 	"strings"
 
 	"sotto/internal/decimal"
@@ -9,7 +10,7 @@ import (
 // number is the cell's, or the one that stands for a missing cell.
 func (c *Column) number(cell string, absent, decimalComma bool) (float64, bool) {
 	if !absent {
-		return number(cell, decimalComma)
+		return anyNumber(cell, decimalComma)
 	}
 	if v, ok := c.Missing.(float64); ok {
 		return v, true
@@ -43,11 +44,17 @@ func pointed(how Reading) string {
 
 // number parses a decimal number that is finite in float32.
 func number(s string, decimalComma bool) (float64, bool) {
+	v, ok := anyNumber(s, decimalComma)
+	return v, ok && math.Abs(v) <= math.MaxFloat32
+}
+
+// anyNumber parses a decimal number that is going to be clipped, however large it is.
+func anyNumber(s string, decimalComma bool) (float64, bool) {
 	if decimalComma {
 		if strings.Contains(s, ".") {
 			return 0, false
 		}
 		s = strings.Replace(s, ",", ".", 1)
 	}
-	return decimal.Parse(s)
+	return decimal.ParseAny(s)
 }

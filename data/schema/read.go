@@ -267,7 +267,9 @@ func (r *reader) row(cells []string, line int) error {
 	}
 	switch row.what {
 	case refused:
-		c.Refused++
+		if c.Refused++; c.Refused == 1 {
+			c.First = row.err
+		}
 	case dropped:
 		c.Dropped++
 		o.Dropped = append(o.Dropped, line)
@@ -385,7 +387,7 @@ func (r *reader) aim(row *rowState, cell string) (label int, target float32) {
 		}
 		return k, 0
 	}
-	v, ok := number(cell, r.how.DecimalComma)
+	v, ok := anyNumber(cell, r.how.DecimalComma)
 	if !ok {
 		r.refuse(row, i, c.Name, "a cell that is no number", pointed(r.how))
 		return 0, 0

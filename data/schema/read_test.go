@@ -58,6 +58,24 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// A number outside the bounds is clipped to them, however far outside: 1e38 was, and 1e39
+// was called no number.
+func TestReadClipsAnyNumber(t *testing.T) {
+	for cell, ok := range map[string]bool{"1e38": true, "1e39": true, "1e309": true, "1e999999": true,
+		"inf": false, "Infinity": false, "nan": false} {
+		text := strings.Replace(rows, ",300,", ","+cell+",", 1)
+		r, err := parse(t, heart).Read("own.csv", []byte(text), schema.Reading{})
+		if (err == nil) != ok || ok && r.X[11+7] != 1 {
+			t.Errorf("%s: %v", cell, err)
+		}
+		r, err = parse(t, heart).Read("own.csv", []byte(strings.Replace(text, cell, "-"+cell, 1)),
+			schema.Reading{})
+		if (err == nil) != ok || ok && r.X[11+7] != 0 {
+			t.Errorf("-%s: %v", cell, err)
+		}
+	}
+}
+
 func TestReadNumbers(t *testing.T) {
 	text := "version = 1\n[[column]]\nname = \"x\"\nkind = \"number\"\nbounds = [0, 8]\n" +
 		"[target]\ncolumn = \"y\"\nkind = \"number\"\nbounds = [-2, 2]\n"

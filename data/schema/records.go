@@ -28,7 +28,7 @@ type Counts struct {
 	Rows    int    `json:"rows"`
 	Kept    int    `json:"kept"`
 	Dropped int    `json:"dropped"` // a cell was missing whose rule is Drop
-	Refused int    `json:"refused"` // rows for which Read refuses the file
+	Refusals
 	// Incomplete rows have a missing cell, whatever its rule.
 	Incomplete int `json:"incomplete"`
 	// Extra columns are in the file and not in the schema.
@@ -38,6 +38,12 @@ type Counts struct {
 	// Columns are those with features, in the schema's order, and the target last.
 	Columns []ColumnCounts `json:"columns"`
 	Classes []int          `json:"classes,omitempty"` // kept rows by Target.Values
+}
+
+// Refusals are rows for which Read refuses the file.
+type Refusals struct {
+	Refused int   `json:"refused"`
+	First   error `json:"-"` // of the first of them; nil: there is none
 }
 
 // ColumnCounts are what happened to the cells of one column, of all rows.

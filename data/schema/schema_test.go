@@ -126,7 +126,7 @@ func TestRefusals(t *testing.T) {
 		{1, "[0, 100]", "[0, nan]", 15, "column[1].bounds", "[0 NaN]", "finite"},
 		{1, "[0, 100]", "[1, 1.000000001]", 15, "column[1].bounds", "[1 1.000000001]",
 			"different as float32"},
-		{1, "[0, 100]", `"all"`, 15, "column.bounds", "", "TOML"},
+		{1, "[0, 100]", `"all"`, 15, "column.bounds", `"all"`, "a list of numbers"},
 		{1, "[-1, 1]", "[-1, 2]", 30, "column[3].scale", "[-1 2]", "[0, 1] or [-1, 1]"},
 		{1, "missing = 128", "missing = 257", 39, "column[4].missing", "257", "0 to 256"},
 		{1, "missing = 128", "missing = true", 39, "column[4].missing", "true", "mean of bounds"},

@@ -165,6 +165,9 @@ func (b *Backup) fill(a *archive, p *roster.Policy) error {
 // putState writes the stored state as of one moment, and what else there is.
 func (a *archive) putState(dir string) error {
 	s, err := checkpoint.Take(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return config.Bad("state", dir, "the state directory of a run that has begun")
+	}
 	if err != nil {
 		return err
 	}

@@ -76,7 +76,13 @@ func (d *Daemon) Run(ctx context.Context) (out *Outcome, err error) {
 	if err := p.openLedger(c.Store, fsys); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, p.ledger.Close()) }()
+	defer func() {
+		// a ledger that could not be written says why, once
+		if closed := p.ledger.Close(); !errors.Is(err, ledger.ErrPoisoned) ||
+			!errors.Is(closed, ledger.ErrPoisoned) {
+			err = errors.Join(err, closed)
+		}
+	}()
 	if err := introduce(p); err != nil {
 		return nil, err
 	}

@@ -3,6 +3,9 @@ package owner
 import (
 	"fmt"
 	"strings"
+
+	"sotto/data"
+	"sotto/privacy/account"
 )
 
 // A Remark is what an owner should know of its own file before it takes part. It is
@@ -13,8 +16,9 @@ type Remark struct {
 }
 
 // Remarks are about the owner's file: how it was read, what was left out, how classes are
-// spread, how many rows one person has.
-func Remarks(o *Owner) []Remark {
+// spread, how many rows one person has, whether the policy's figures fit it.
+func Remarks(m *Membership) []Remark {
+	o := m.Owner
 	var all []Remark
 	say := func(warning bool, format string, args ...any) {
 		all = append(all, Remark{fmt.Sprintf(format, args...), warning})
@@ -34,7 +38,38 @@ func Remarks(o *Owner) []Remark {
 			"protected less. data.unit_column and privacy.unit = \"person\" of the run file count persons",
 			c.MostOfID)
 	}
+	remarkPolicy(m, say)
 	return all
+}
+
+// remarkPolicy says where the policy promises more records than there are, or allows a
+// delta at which one may be published. No error does: how many there are may be private.
+func remarkPolicy(m *Membership, say func(warning bool, format string, args ...any)) {
+	counted, n := "records", 0
+	for _, part := range []*data.Dataset{m.own.Split.Train, m.own.Split.Test} {
+		switch m.Terms.Unit.Kind {
+		case account.UnitOwner:
+			return
+		case account.UnitPerson:
+			counted = "persons"
+			seen := map[int32]bool{}
+			for _, u := range part.Units {
+				seen[u] = true
+			}
+			n += len(seen)
+		default:
+			n += part.Len()
+		}
+	}
+	b := &m.Budget
+	if n < b.MinRecords {
+		say(true, "min_records = %d of the policy, and the file has %d %s: the ledger would say \"at least "+
+			"%d\" for good", b.MinRecords, n, counted, b.MinRecords)
+	}
+	if b.LifetimeDelta*float64(n) >= 1 {
+		say(true, "lifetime_delta = %g of the policy is not below 1/n = %.3g for the %d %s of the file: one "+
+			"of them could be published in the clear", b.LifetimeDelta, 1/float64(n), n, counted)
+	}
 }
 
 // remarkClasses says how classes are spread.

@@ -28,6 +28,10 @@ func Forked(s *node.Status) string {
 	if s.Change > 0 {
 		epoch++
 	}
+	if epoch == 0 { // nobody has amended anything
+		return fmt.Sprintf("not all have this run's roster: %s. Compare digests (sotto roster verify), and "+
+			"have all follow one roster", strings.Join(who, ", "))
+	}
 	return fmt.Sprintf("there are two rosters for epoch %d: %s. One of the two has to be withdrawn, see "+
 		"\"Two amendments for one epoch\" in docs/operations.md", epoch, strings.Join(who, ", "))
 }

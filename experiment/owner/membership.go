@@ -3,10 +3,14 @@ package owner
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"sotto/agent"
+	"sotto/algo"
 	"sotto/config"
 	"sotto/data"
 	"sotto/experiment"
@@ -15,6 +19,7 @@ import (
 	"sotto/node/roster"
 	"sotto/privacy"
 	"sotto/privacy/account"
+	"sotto/query"
 	"sotto/topology"
 )
 
@@ -94,8 +99,11 @@ func Join(from Files, base node.Config) (*Membership, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", from.Roster, err)
 	}
-	if m.Policy, err = roster.ReadPolicy(from.Policy); err != nil {
+	if m.Policy, err = readPolicy(from.Policy); err != nil {
 		return nil, err
+	}
+	if sameFolder(from.State, m.Policy.Ledger) {
+		return nil, config.Bad("state", from.State, "another folder than that of the policy's ledgers")
 	}
 	if err := m.identify(&from); err != nil {
 		return nil, err
@@ -129,6 +137,48 @@ func Join(from Files, base node.Config) (*Membership, error) {
 	}
 	m.Node.Algorithm, err = m.Algorithm()
 	return m, err
+}
+
+// readPolicy reads a policy, whose algorithms and kinds of questions have to be some that
+// there are: what is misspelt allows nothing.
+func readPolicy(path string) (*roster.Policy, error) {
+	p, err := roster.ReadPolicy(path)
+	if err != nil {
+		return nil, err
+	}
+	refuse := func(key, found string, allowed string) error {
+		return &config.Error{File: path, Key: key, Found: strconv.Quote(found), Allowed: allowed}
+	}
+	for i, name := range p.Algorithms {
+		if _, ok := algo.Algorithms[name]; !ok {
+			return nil, refuse(fmt.Sprintf("algorithms[%d]", i), name, config.OneOf(algo.Algorithms))
+		}
+	}
+	for i := range p.Datasets {
+		for k, kind := range p.Datasets[i].Questions {
+			if _, ok := query.Kinds[kind]; !ok {
+				return nil, refuse(fmt.Sprintf("dataset[%d].questions[%d]", i, k), kind,
+					config.OneOf(query.Kinds))
+			}
+		}
+	}
+	return p, nil
+}
+
+// sameFolder tells whether two paths, of which the first may be "", name one folder. It
+// need not be there.
+func sameFolder(a, b string) bool {
+	if a == "" {
+		return false
+	}
+	x, err1 := os.Stat(a)
+	y, err2 := os.Stat(b)
+	if err1 == nil && err2 == nil {
+		return os.SameFile(x, y)
+	}
+	a, err1 = filepath.Abs(a)
+	b, err2 = filepath.Abs(b)
+	return err1 == nil && err2 == nil && a == b
 }
 
 // Name is that of the member.

@@ -44,7 +44,7 @@ func (p *process) obey(ctx context.Context, n *node.Node, stop context.CancelCau
 // nothing and is logged.
 func (p *process) reload() error {
 	log := p.Node.Log
-	next, err := roster.ReadPolicy(p.from.Policy)
+	next, err := readPolicy(p.from.Policy)
 	if err == nil && next.Ledger != p.Policy.Ledger {
 		err = fmt.Errorf("%s: ledger: found %q, allowed while the node runs: %q", p.from.Policy, next.Ledger,
 			p.Policy.Ledger)

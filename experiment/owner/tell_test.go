@@ -224,6 +224,13 @@ func TestTwoRostersAreNamed(t *testing.T) {
 	if m := owner.InWords(s, now, now)["a"]; !strings.Contains(m.Words, "another roster") || m.Next == "" {
 		t.Errorf("in words: %+v", m)
 	}
+	// One of a run's members merely had another roster, and was told of two amendments.
+	s.Change = 0
+	got := owner.Forked(s)
+	want = "roster: a follows 41eba3e2, c follows d7ca100b, d follows another one. Compare digests"
+	if strings.Contains(got, "mendment") || strings.Contains(got, "epoch") || !strings.Contains(got, want) {
+		t.Errorf("before any amendment: %q, want %q", got, want)
+	}
 	s.Peers = s.Peers[1:2]
 	if got := owner.Forked(s); got != "" {
 		t.Errorf("of nobody: %q", got)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"sotto/config"
 	"sotto/privacy/account"
 	"sotto/privacy/ledger"
 )
@@ -51,6 +52,11 @@ func VerifyRun(dir string) (ledger.RunReport, error) {
 func Statements(dir string) ([]AgentStatement, error) {
 	if IsNode(dir) {
 		return nodeStatements(dir)
+	}
+	if exists(filepath.Join(dir, "genesis.json")) {
+		return nil, &config.Error{File: dir, Found: "the folder of a ledger",
+			Allowed: "a run's directory, or a node's state directory, which has the statement; " +
+				"sotto ledger verify reads a ledger"}
 	}
 	if _, err := VerifyRun(dir); err != nil {
 		return nil, err

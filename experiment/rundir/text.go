@@ -151,9 +151,12 @@ func (s *Summary) writePrivacy(t textTable) {
 	for _, p := range s.Privacy {
 		low, high = min(low, float64(p.Epsilon.Lower)), max(high, float64(p.Epsilon.Upper))
 	}
-	p := s.Privacy[0]
-	t.row("epsilon", "%s upper, %s lower, at delta %g (%s, %s, accountant %s, noise %s)",
-		FormatEpsilon(high), FormatEpsilon(low), p.Delta, p.Adjacency, p.Unit, p.Accountant, s.Noise)
+	p, noise := s.Privacy[0], "noise "+s.Noise
+	if !slices.ContainsFunc(s.Privacy, func(p PrivacyLine) bool { return !p.Noiseless() }) {
+		noise = "no noise"
+	}
+	t.row("epsilon", "%s upper, %s lower, at delta %g (%s, %s, accountant %s, %s)",
+		FormatEpsilon(high), FormatEpsilon(low), p.Delta, p.Adjacency, p.Unit, p.Accountant, noise)
 	if s.Network != nil {
 		t.row("network epsilon", "%s", s.Network.Text(&s.Names))
 	}

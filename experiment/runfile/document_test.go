@@ -238,7 +238,7 @@ func ExampleDocument() {
 
 // A zero that was given is in force, or refused: never taken for a key that is not there.
 func TestZerosAreUsedOrRefused(t *testing.T) {
-	const refused = "run.toml:2: model.size: found 0, allowed: another value; 3 is in force without the key"
+	const refused = "run.toml:2: model.size: found 0, allowed: above 0; 3 is in force without the key"
 	for text, want := range map[string]string{
 		"[model]\nsize = 0\n":          refused,
 		"[model]\nsize = 0.0\n":        refused,

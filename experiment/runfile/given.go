@@ -47,11 +47,22 @@ func (d *Document) RefuseReplaced() error {
 					continue
 				}
 				return d.Locate(name, config.Bad(key, s.raw[key],
-					fmt.Sprintf("another value; %v is in force without the key", in.Interface())))
+					fmt.Sprintf("%s; %v is in force without the key", other(in), in.Interface())))
 			}
 		}
 	}
 	return nil
+}
+
+// other says what a key may be in whose place a default stands.
+func other(def reflect.Value) string {
+	switch {
+	case def.CanFloat() && def.Float() > 0:
+		return "above 0"
+	case def.CanInt() && def.Int() > 0, def.CanUint():
+		return "1 or more"
+	}
+	return "another value"
 }
 
 // fieldOf is the field of a struct that a key is decoded into, the zero Value where there

@@ -2,6 +2,7 @@
 package decimal
 
 import (
+	"errors"
 	"math"
 	"strconv"
 	"strings"
@@ -10,6 +11,13 @@ import (
 // Parse reads a decimal number that is finite in float32. Hexadecimal digits, infinities,
 // "nan" and underscores are none.
 func Parse(s string) (float64, bool) {
+	v, ok := ParseAny(s)
+	return v, ok && math.Abs(v) <= math.MaxFloat32
+}
+
+// ParseAny is Parse for numbers of any size. Those that float64 does not reach are
+// infinite.
+func ParseAny(s string) (float64, bool) {
 	if len(s) == 1 && '0' <= s[0] && s[0] <= '9' { // most of what is sparse
 		return float64(s[0] - '0'), true
 	}
@@ -17,5 +25,5 @@ func Parse(s string) (float64, bool) {
 		return 0, false
 	}
 	v, err := strconv.ParseFloat(s, 64)
-	return v, err == nil && math.Abs(v) <= math.MaxFloat32
+	return v, err == nil || errors.Is(err, strconv.ErrRange)
 }

@@ -3,7 +3,10 @@ package tomltext
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"reflect"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
@@ -36,12 +39,52 @@ func Decode(file string, b []byte, v any) error {
 			Allowed: "one of " + strings.Join(beside(reflect.TypeOf(v), key), ", ")}
 	case errors.As(err, &wrong):
 		row, _ := wrong.Position()
-		return &config.Error{File: file, Line: row, Key: strings.Join(wrong.Key(), "."),
+		e := &config.Error{File: file, Line: row, Key: strings.Join(wrong.Key(), "."),
 			Found: strings.TrimPrefix(wrong.Error(), "toml: "), Allowed: documented}
+		if m := mismatch.FindStringSubmatch(e.Found); m != nil {
+			e.Found, e.Allowed = "a TOML "+m[1], kinds[m[2]]
+			if e.Allowed == "" {
+				e.Allowed = documented
+			}
+			if v, ok := valueIn(b, row); ok {
+				e.Found = v
+			}
+		}
+		return e
 	case err != nil:
 		return &config.Error{File: file, Found: err.Error(), Allowed: documented}
 	}
 	return nil
+}
+
+// mismatch is what the decoder says of a value of another type: the value's, and the
+// field's.
+var mismatch = regexp.MustCompile(`^cannot decode TOML ([a-z ]+) into .*?([^ ]+)$`)
+
+// kinds are the types of fields in words.
+var kinds = map[string]string{"int": "a whole number", "float64": "a number", "bool": "true or false",
+	"string": "a text in quotes", "[]string": "a list of texts in quotes",
+	"[]float64": "a list of numbers", "[]int": "a list of whole numbers"}
+
+// valueIn is the value that a key has in one line of a file, as an error shows it. ok:
+// the line is whole.
+func valueIn(b []byte, line int) (value string, ok bool) {
+	lines := bytes.Split(b, []byte("\n"))
+	var one map[string]any
+	if line < 1 || line > len(lines) || toml.Unmarshal(lines[line-1], &one) != nil || len(one) != 1 {
+		return "", false
+	}
+	for _, v := range one {
+		switch v := v.(type) {
+		case string:
+			return strconv.Quote(v), true
+		case map[string]any:
+			return "", false
+		default:
+			return fmt.Sprint(v), true
+		}
+	}
+	return "", false
 }
 
 // beside lists the keys that may stand where an unknown one does: those of the innermost

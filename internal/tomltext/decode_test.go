@@ -34,7 +34,11 @@ func TestDecode(t *testing.T) {
 		"[[part]]\ncolour = 'a'\n[[part]]\ncolor = 'b'": "f:4: part.color: found an unknown key, allowed: " +
 			"one of colour; did you mean colour?",
 		"[prat]\ncolour = 'a'":     "did you mean part?",
-		"version = 'one'":          "f:1: version: found ",
+		"version = 'one' # of two": "f:1: version: found \"one\", allowed: a whole number",
+		"epsilon = '8'":            "f:1: epsilon: found \"8\", allowed: a number",
+		"names = 3":                "f:1: names: found 3, allowed: a list of texts in quotes",
+		"part = 1":                 "f:1: part: found 1, allowed: TOML of the documented keys",
+		"names = [\n3]":            "found a TOML integer, allowed: a text in quotes",
 		"version = ":               "f:1: found ",
 		"version = 1\nversion = 2": "f:2: version: found ",
 	} {

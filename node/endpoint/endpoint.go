@@ -5,10 +5,12 @@ import (
 	"crypto/subtle"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -29,12 +31,17 @@ const (
 // path of a socket: what a status tells is the owner's business.
 func CheckLocal(address string) error {
 	if path, ok := strings.CutPrefix(address, unixPrefix); ok && path != "" {
+		if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
+			return config.Bad("http", address, unixPrefix+"/PATH in a folder that is there")
+		}
 		return nil
 	}
-	host, _, err := net.SplitHostPort(address)
+	host, port, err := net.SplitHostPort(address)
 	ip := net.ParseIP(host)
-	if err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return config.Bad("http", address, "a loopback address such as 127.0.0.1:7070, or unix:/PATH")
+	if _, bad := net.LookupPort("tcp", port); err != nil || bad != nil || host != "localhost" &&
+		(ip == nil || !ip.IsLoopback()) {
+		return config.Bad("http", address,
+			"a loopback address and port, such as 127.0.0.1:7070, or unix:/PATH")
 	}
 	return nil
 }
@@ -55,7 +62,11 @@ func ListenLocal(address string) (net.Listener, error) {
 	}
 	l, err := listen(network, address)
 	if err != nil {
-		return nil, err
+		var op *net.OpError // its address is that of a file that is to be renamed
+		if errors.As(err, &op) {
+			err = op.Err
+		}
+		return nil, fmt.Errorf("listening at %s: %w", address, err)
 	}
 	return netutil.LimitListener(l, maxConnections), nil
 }

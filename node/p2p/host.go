@@ -31,6 +31,7 @@ import (
 	ma "github.com/multiformats/go-multiaddr"
 	manet "github.com/multiformats/go-multiaddr/net"
 
+	"sotto/config"
 	"sotto/internal/descriptors"
 )
 
@@ -227,6 +228,19 @@ func (h *host) addresses(ctx context.Context, hostPort string) ([]ma.Multiaddr, 
 		return nil, err
 	}
 	return []ma.Multiaddr{a}, nil
+}
+
+// CheckListen refuses what nobody can listen at: neither host:port nor, or "", NoListen.
+// It does not look up the host.
+func CheckListen(address string) error {
+	if address == "" || address == NoListen {
+		return nil
+	}
+	host, port, err := net.SplitHostPort(address)
+	if _, bad := net.LookupPort("tcp", port); err == nil && bad == nil && host != "" {
+		return nil
+	}
+	return config.Bad("listen", address, "host:port with a port of 0 to 65535, or "+NoListen)
 }
 
 // resolve looks up host:port. Names are looked up whenever a connection is made, so that

@@ -15,8 +15,9 @@ import (
 )
 
 const (
-	// readTimeout bounds how long a peer may take to deliver a frame that it has begun.
-	readTimeout = 5 * time.Minute
+	// LongestSend is how long a peer may take to deliver a frame that it has begun: a
+	// sender that tries longer tries in vain.
+	LongestSend = 5 * time.Minute
 	// grace and leastRate bound it for smaller frames: so long, and a second for so many
 	// bytes.
 	grace     = 30 * time.Second
@@ -224,7 +225,7 @@ func (t *Transport) more(r *reader, from agent.ID, b []byte, n int, slow *bool, 
 		return n, nil
 	case timedOut(err) && !*slow:
 		*slow = true
-		long := min(readTimeout, grace+time.Duration(size)*time.Second/leastRate)
+		long := min(LongestSend, grace+time.Duration(size)*time.Second/leastRate)
 		r.stream.SetReadDeadline(r.began.Add(long))
 		t.complain(from, "a frame is long in coming", "begun and not whole after "+slowAfter.String())
 		return n, nil

@@ -135,6 +135,9 @@ func (r Draft) Rekey(name, id, address string, lost bool) error {
 	if err != nil {
 		return err
 	}
+	if err := checkReach(i, address); err != nil {
+		return err
+	}
 	m := &r.Members[i]
 	m.Former, m.FormerLost, m.ID = m.ID, lost, id
 	if address != "" {
@@ -146,6 +149,9 @@ func (r Draft) Rekey(name, id, address string, lost bool) error {
 // Move gives a member another address.
 func (r Draft) Move(name, address string) error {
 	i, err := r.member(name)
+	if err == nil {
+		err = checkReach(i, address)
+	}
 	if err == nil {
 		r.Members[i].Address = address
 	}

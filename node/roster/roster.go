@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/pelletier/go-toml/v2"
 
@@ -231,6 +232,20 @@ func checkAddress(s string) error {
 	return nil
 }
 
+// checkReach refuses an address of a member to come that no other machine can reach.
+// Rosters that were signed with one are read as they are.
+func checkReach(member int, s string) error {
+	host, _, err := net.SplitHostPort(s)
+	ip := net.ParseIP(host)
+	if err == nil && (ip != nil && ip.IsUnspecified() || strings.ContainsFunc(host, func(c rune) bool {
+		return unicode.IsSpace(c) || unicode.IsControl(c)
+	})) {
+		return config.Bad(fmt.Sprintf("member[%d].address", member), s,
+			"host:port where the other members reach it: a name without blanks, or one machine's address")
+	}
+	return nil
+}
+
 // New makes a roster without members for the run file with the given name and
 // bytes. terms may be nil.
 func New(name string, runFile []byte, size int, terms *Terms) (*Roster, error) {
@@ -248,6 +263,9 @@ func (r *Roster) Add(name, id, address string) error {
 	}
 	if len(r.Members) == r.Size {
 		return config.Bad("member", name, fmt.Sprintf("no further member: the experiment has %d", r.Size))
+	}
+	if err := checkReach(len(r.Members), address); err != nil {
+		return err
 	}
 	r.Members = append(r.Members, Member{Name: name, ID: id, Address: address})
 	if err := r.validate(); err != nil {

@@ -90,8 +90,15 @@ func (r *Roster) Verify() error {
 	if _, err := r.Topology(); err != nil {
 		return err
 	}
-	if names := r.Unsigned(); names != nil {
-		return fmt.Errorf("%w: no valid signature of %s", ErrUnsigned, strings.Join(names, ", "))
+	names := r.Unsigned()
+	if names == nil {
+		return nil
 	}
-	return nil
+	altered := ""
+	signed := func(m Member) bool { return m.Signature != "" }
+	if len(names) >= len(r.Members) && slices.ContainsFunc(r.Members, signed) {
+		altered = "; signatures are there and none fits: the text was changed after they were made, " +
+			"such as its line ends under way by mail"
+	}
+	return fmt.Errorf("%w: no valid signature of %s%s", ErrUnsigned, strings.Join(names, ", "), altered)
 }

@@ -90,9 +90,15 @@ func TestPersonsHaveALedgerOfTheirOwn(t *testing.T) {
 			t.Fatal(err)
 		}
 		closed(t, f)
-		if _, _, err := ledger.OpenFor(dir, people(t, "b"), second, false, options()); !errors.Is(err,
-			ledger.ErrDataset) {
-			t.Errorf("a ledger of %v, then a run of %v: %v", first.Unit, second.Unit, err)
+		_, _, err = ledger.OpenFor(dir, people(t, "b"), second, false, options())
+		if !errors.Is(err, ledger.ErrDataset) {
+			t.Fatalf("a ledger of %v, then a run of %v: %v", first.Unit, second.Unit, err)
+		}
+		for _, want := range []string{"person(patient)", "allowed: ", "chosen once for a population",
+			"forgets the charges"} {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("nothing of %q in: %v", want, err)
+			}
 		}
 	}
 }

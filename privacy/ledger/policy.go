@@ -246,8 +246,10 @@ func find(policyDir string, g Genesis, anew bool, o *Options) (Found, []kept, er
 // sameTerms refuses a ledger that was made for another adjacency or unit than g.
 func sameTerms(old *Genesis, dir string, g *Genesis) error {
 	if old.Adjacency != g.Adjacency || old.Unit != g.Unit {
-		return fmt.Errorf("%w: %s has adjacency %v and unit %v, asked: %v and %v", ErrDataset, dir,
-			old.Adjacency, old.Unit, g.Adjacency, g.Unit)
+		return fmt.Errorf("%w: %s has adjacency %v and unit %v, asked: %v and %v; allowed: a run with the "+
+			"ledger's, which are chosen once for a population. A ledger in another folder (ledger in the "+
+			"policy) has a whole budget and forgets the charges of this one: whoever uses it adds up both "+
+			"by hand", ErrDataset, dir, old.Adjacency, old.Unit, g.Adjacency, g.Unit)
 	}
 	return nil
 }

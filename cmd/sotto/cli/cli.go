@@ -31,6 +31,12 @@ func Usagef(format string, args ...any) error { return UsageError{fmt.Errorf(for
 func BadFlag(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) {
+		// of what no command knows the flag is not the fault
+		if before := cmd.Flags().Args(); cmd.HasSubCommands() && len(before) > 0 {
+			if bad := cmd.ValidateArgs(before); bad != nil {
+				return UsageError{bad}
+			}
+		}
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		if name := config.Nearest(unknown.GetSpecifiedName(), names); name != "" {

@@ -110,7 +110,8 @@ row.`),
 				err = writeCounts(cmd, s, counts)
 			}
 			if err == nil && counts.Refused > 0 {
-				err = &config.Error{File: args[1], Found: "rows that the schema refuses", Allowed: "none"}
+				err = fmt.Errorf("%s refused, the first of them: %w", config.Count(counts.Refused, "row"),
+					counts.First)
 			}
 			return err
 		},
