@@ -48,14 +48,14 @@ func TestBoundsHold(t *testing.T) {
 		n := rapid.IntRange(1, 15).Draw(t, "digits")
 		up, _ := strconv.ParseFloat(decimal.Digits(x, n, true), 64)
 		down, _ := strconv.ParseFloat(decimal.Digits(x, n, false), 64)
-		if !(down <= x && x <= up) || up-down > 1.01*math.Pow(10, float64(1-n))*x {
+		if !(down <= x && x <= up) || up-down > (1.01*math.Pow(10, float64(1-n))+0x1p-51)*x {
 			t.Fatalf("%v in %d digits: %v to %v", x, n, down, up)
 		}
 		x = rapid.Float64Range(0, 1e9).Draw(t, "x")
 		n = rapid.IntRange(0, 6).Draw(t, "decimals")
 		up, _ = strconv.ParseFloat(decimal.Fixed(x, n, true), 64)
 		down, _ = strconv.ParseFloat(decimal.Fixed(x, n, false), 64)
-		if !(down <= x && x <= up) || up-down > 1.01*math.Pow10(-n) {
+		if !(down <= x && x <= up) || up-down > 1.01*math.Pow10(-n)+x*0x1p-51 {
 			t.Fatalf("%v in %d decimals: %v to %v", x, n, down, up)
 		}
 	})
