@@ -23,8 +23,10 @@ func NewRoster(path string, terms *roster.Terms) (*roster.Roster, error) {
 	if err := cmp.Or(f.CheckDeployable(), experiment.CheckAlgorithm(f)); err != nil {
 		return nil, err
 	}
-	if err := waits(f, terms.Missing); err != nil {
-		return nil, err
+	if terms != nil {
+		if err := waits(f, terms.Missing); err != nil {
+			return nil, err
+		}
 	}
 	r, err := roster.New(filepath.Base(path), b, f.Topology.Agents, terms)
 	if err != nil {

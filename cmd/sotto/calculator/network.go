@@ -269,13 +269,18 @@ func (f *sourceFlags) ofRoster() (*exposure.Source, error) {
 // checkMissing refuses values that are averaged without a member that is missing: each
 // then weighs more than planned.
 func (f *sourceFlags) checkMissing(r *roster.Roster) error {
-	if r.Terms.Missing == roster.Wait {
+	found := "nothing" // everybody chooses
+	switch {
+	case r.Terms == nil:
+	case r.Terms.Missing == roster.Wait:
 		return nil
+	default:
+		found = strconv.Quote(r.Terms.Missing)
 	}
 	return &config.Error{
 		File:  f.roster,
 		Key:   "terms.missing",
-		Found: strconv.Quote(r.Terms.Missing),
+		Found: found,
 		Allowed: roster.Wait + ": where a member is missing, others learn more of each value, up to all of " +
 			"it; the figure against everyone, which sotto plan states, holds",
 	}
