@@ -47,7 +47,7 @@ for platform in $platforms; do
 		GOOS=${platform%/*} GOARCH=${platform#*/} notices "$tags" >"$work/$name/NOTICES"
 		cp -r LICENSE CHANGELOG.md SECURITY.md deploy "$work/$name"
 		mkdir "$work/$name/docs"
-		cp docs/operations.md docs/threat-model.md "$work/$name/docs"
+		cp docs/operations.md docs/upkeep.md docs/threat-model.md "$work/$name/docs"
 		chmod -R u=rwX,go=rX "$work/$name"
 		tar -C "$work" --sort=name --mtime="@$epoch" --owner=0 --group=0 --numeric-owner --format=ustar -cf - "$name" |
 			gzip -n -9 >"$out/$name.tar.gz"

@@ -52,11 +52,11 @@ func TestAStopKeepsWhatWasHeard(t *testing.T) {
 		r.start(t, 0)
 		r.start(t, 1)
 		time.Sleep(30 * time.Second)
+		r.halt(0)
+		r.halt(1)
 		if len(r.known) != 1 || r.known[0].Charges < left.Load() {
 			t.Errorf("it was told %+v, of %d charges that had left it; its ledger had kept %d", r.known,
 				left.Load(), then)
 		}
-		r.halt(0)
-		r.halt(1)
 	})
 }

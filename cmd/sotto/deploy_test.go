@@ -24,7 +24,7 @@ func readText(t *testing.T, path string) string {
 // The unit did not start a node again once there was room on its disk, and started one
 // with two damaged checkpoints again for good.
 func TestUnitAgreesWithExitCodes(t *testing.T) {
-	unit, doc := readText(t, "../../deploy/sotto-node.service"), readText(t, "../../docs/operations.md")
+	unit, doc := readText(t, "../../deploy/sotto-node.service"), readText(t, "../../docs/upkeep.md")
 	setting := func(key string) string {
 		m := regexp.MustCompile(`(?m)^` + key + `=(.*)$`).FindStringSubmatch(unit)
 		if m == nil {
@@ -46,7 +46,7 @@ func TestUnitAgreesWithExitCodes(t *testing.T) {
 		}
 		again := map[bool]string{true: "yes", false: "no"}[e.restart]
 		if row := fmt.Sprintf("| %d | %s | %s |", e.code, e.what, again); !strings.Contains(doc, row) {
-			t.Errorf("docs/operations.md lacks the row %q", row)
+			t.Errorf("docs/upkeep.md lacks the row %q", row)
 		}
 	}
 	if got := strings.Fields(setting("RestartPreventExitStatus")); !slices.Equal(got, prevented) {

@@ -34,7 +34,7 @@ const (
 )
 
 // exits say of each code whether a daemon that ends with it is worth starting again.
-// docs/operations.md and deploy/sotto-node.service say the same.
+// docs/upkeep.md and deploy/sotto-node.service say the same.
 var exits = []struct {
 	code    int
 	restart bool

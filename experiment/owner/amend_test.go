@@ -23,7 +23,7 @@ import (
 	"sotto/report"
 )
 
-// A policy that was read again before an amendment came, as operations.md says, is the
+// A policy that was read again before an amendment came, as upkeep.md says, is the
 // one that the next roster is held against: the former one made an error of a right
 // order.
 func TestAmendmentByThePolicyReadLast(t *testing.T) {

@@ -33,7 +33,7 @@ func Forked(s *node.Status) string {
 			"have all follow one roster", strings.Join(who, ", "))
 	}
 	return fmt.Sprintf("there are two rosters for epoch %d: %s. One of the two has to be withdrawn, see "+
-		"\"Two amendments for one epoch\" in docs/operations.md", epoch, strings.Join(who, ", "))
+		"\"Two amendments for one epoch\" in docs/upkeep.md", epoch, strings.Join(who, ", "))
 }
 
 // splitBy is the error of a node that has waited too long for neighbors that follow
