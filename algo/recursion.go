@@ -107,8 +107,9 @@ func (r Recursion) Coefficients(env agent.Env, rounds int) ([][3]float64, error)
 }
 
 // Rounds is after how many rounds what agents differ by is at most the tolerance, above
-// 0, of what they differed by at first, by the graph's spectrum; 0: by none, or the
-// spectrum is not known. Settings that averaging refuses give a *config.Error.
+// 0, of what they differed by at first, by the graph's spectrum; 0: after none of
+// 65,536, or the spectrum is not known. Settings that averaging refuses give a
+// *config.Error.
 func (r Recursion) Rounds(env agent.Env, tolerance float64) (uint64, error) {
 	if err := r.check(); err != nil {
 		return 0, err

@@ -37,14 +37,14 @@ func (e planner) checkRecursion() error {
 	return nil
 }
 
-// unmixed is what averaging may leave of the answers to questions: intervals are of
-// noise, which is more.
-const unmixed = .001
+// unmixed is what averaging may leave of the answers to questions: as much as messages of
+// float32 tell apart, however many records there are. Intervals are of noise alone.
+const unmixed = 1e-7
 
 // CheckMixing refuses to ask questions where rounds of averaging are too few, so that an
 // owner's answers would be its own more than everybody's, or where the graph is not known
-// beforehand, or messages are lost. Any sum over owners is then right up to a thousandth
-// of the root of the sum of squares of what each one brings.
+// beforehand, or messages are lost. Any sum over owners is then right up to 1e-7 of the
+// root of the sum of squares of what each one brings.
 func CheckMixing(f *File, g *topology.Graph) error {
 	info, err := topology.Analyze(g)
 	if err != nil {
@@ -77,7 +77,7 @@ func checkMixing(f *File, g *Graphs) error {
 			"none with algorithm {algorithm}: all answers would lack them")
 	case need == 0:
 		return f.Refuse("topology.graph", f.Topology.Graph,
-			"one that mixes, and whose spectrum is known, with algorithm {algorithm}")
+			"one whose spectrum is known, and that mixes in at most 65536 rounds, with algorithm {algorithm}")
 	case uint64(AveragingRounds(f)) < need:
 		return f.Refuse("rounds", f.Run.Rounds, fmt.Sprintf("at least %d with algorithm {algorithm}: the "+
 			"answer, then %d of averaging on this graph; after fewer an owner's answers are its own more "+

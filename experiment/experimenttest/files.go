@@ -147,7 +147,7 @@ estimation = true
 // Questions are asked of digits.
 const Questions = `
 name = "questions"
-rounds = 20
+rounds = 24
 
 [topology]
 agents = 6

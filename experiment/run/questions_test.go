@@ -240,7 +240,7 @@ func TestTrueValuesCountPersons(t *testing.T) {
 // An answer is a sum, whose noise goes by no number of records: in a star of four a
 // leaf learns half of each of the two others, one of which has a record less.
 func TestNetworkOfAnswers(t *testing.T) {
-	e := questions(t, "topology.graph=star", "topology.agents=4", "data.train=101", "rounds=30",
+	e := questions(t, "topology.graph=star", "topology.agents=4", "data.train=101", "rounds=70",
 		"algorithm.acceleration=plain", "privacy.adjacency=zero-out")
 	if e.Plans[2].Public.Records == e.Plans[3].Public.Records {
 		t.Fatalf("both have %d records", e.Plans[3].Public.Records)
