@@ -35,15 +35,15 @@ var composeKind = kind{
 		return dst, nil
 	},
 	mu: func(b *body) (float64, bool) {
-		var sum float64
+		var root rootSum
 		for _, c := range b.events {
 			m, ok := gaussianMu(c)
 			if !ok {
 				return 0, false
 			}
-			sum += m * m
+			root.add(m, 1)
 		}
-		return math.Sqrt(sum), true
+		return root.value(), true
 	},
 }
 

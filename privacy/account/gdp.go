@@ -37,14 +37,34 @@ func (g *ExactGaussian) Mu() float64 {
 
 // totalMu composes entries that are all Gaussian.
 func totalMu(l []entry, u Unit) float64 {
-	var sum float64
+	var root rootSum
 	for _, e := range l {
 		m, _ := gaussianMu(e.body)
-		m *= float64(u.members())
-		sum += m * m * float64(e.count)
+		root.add(m*float64(u.members()), float64(e.count))
 	}
-	return math.Sqrt(sum)
+	return root.value()
 }
+
+// rootSum is the square root of a sum of count * m * m. A power of two is taken out of
+// every m, so that no square is 0, or infinite, where the root is not.
+type rootSum struct {
+	sum   float64
+	power int // sum is of m / 2^power
+}
+
+func (r *rootSum) add(m, count float64) {
+	if m == 0 || count == 0 {
+		return
+	}
+	if _, power := math.Frexp(m); r.sum == 0 || power > r.power {
+		r.sum = math.Ldexp(r.sum, 2*(r.power-power))
+		r.power = power
+	}
+	m = math.Ldexp(m, -r.power)
+	r.sum += m * m * count
+}
+
+func (r *rootSum) value() float64 { return math.Ldexp(math.Sqrt(r.sum), r.power) }
 
 // Epsilon returns the exact epsilon at delta; of discrete Gaussians with a coarse grid an
 // upper end alone.
