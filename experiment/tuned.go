@@ -5,6 +5,8 @@ import (
 	"math"
 
 	"sotto/config"
+	"sotto/data"
+	"sotto/data/catalog"
 )
 
 // TunedSection of a run file says how its hyper-parameters were found; sotto tune writes
@@ -57,6 +59,9 @@ func readTuned(f *File) error {
 		err = config.Bad("delta", p.Delta, "above 0 and below 1 with cost charged, nothing otherwise")
 	case p.Secret && p.Cost != CostCharged:
 		err = config.Bad("secret", p.Secret, "nothing with cost "+p.Cost)
+	case p.Cost == CostNone && !publicFor(p.Data, f.Data.Dataset):
+		err = config.Bad("cost", p.Cost, fmt.Sprintf("%s: a search on %s is one on records of this run",
+			CostNotIncluded, p.Data))
 	}
 	return f.At(TunedSection, err)
 }
@@ -99,3 +104,21 @@ var generatedData = map[string]bool{"glyphs": true, "linear-tasks": true, "least
 
 // Generated reports whether a data set is made by this program: it is nobody's.
 func Generated(dataset string) bool { return generatedData[dataset] }
+
+// unchecked are files that the user brings to a published name, and that nothing is
+// compared with.
+var unchecked = map[string]bool{"movielens": true}
+
+// PublicFor says whether a search by trials costs the owners of the data set called run
+// nothing: generated data, and published data that are not those of the run under this or
+// another name. A file that the user brings is never taken to be public, nor is one that
+// may differ from the published one.
+func PublicFor(trials *File, run string) bool {
+	name := trials.Data.Dataset
+	return Generated(name) || publicFor(name, run) && !anyData(trials)
+}
+
+func publicFor(trials, run string) bool {
+	return Generated(trials) || !data.OfUsers(trials) && !unchecked[trials] &&
+		catalog.Owner(trials) != catalog.Owner(run)
+}

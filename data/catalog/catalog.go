@@ -106,13 +106,17 @@ var entries = []Entry{
 // fileOwners names the data set whose files another one reads.
 var fileOwners = map[string]string{"houses": "california-housing"}
 
+// Owner returns the data set whose published files the one called name reads: itself, or
+// another one. Two that have the same owner are the same records.
+func Owner(name string) string { return cmp.Or(fileOwners[name], name) }
+
 // List describes every data set, sorted by name.
 func List() []Entry {
 	list := slices.Clone(entries)
 	for i := range list {
 		e := &list[i]
 		for _, f := range data.Files() {
-			if f.Dataset == e.Name || f.Dataset == fileOwners[e.Name] {
+			if f.Dataset == Owner(e.Name) {
 				e.Files = append(e.Files, f)
 			}
 		}

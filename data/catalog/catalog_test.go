@@ -1,8 +1,11 @@
 package catalog_test
 
 import (
+	"errors"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"sotto/data"
@@ -27,6 +30,36 @@ func TestOfUsers(t *testing.T) {
 	}
 	if !data.OfUsers("memory") {
 		t.Error("records in memory are nobody's")
+	}
+}
+
+// In an empty folder a data set asks for a file of its own list, or of none: two that
+// read one file have one owner.
+func TestOwner(t *testing.T) {
+	asked := map[string]string{}
+	for _, e := range catalog.List() {
+		_, err := data.Load(e.Name, t.TempDir(), 1, func(any) error { return nil })
+		if !errors.Is(err, data.ErrMissing) || len(e.Files) == 0 {
+			if len(e.Files) > 0 {
+				t.Errorf("%s: %v, want a missing file", e.Name, err)
+			}
+			continue
+		}
+		k := slices.IndexFunc(e.Files, func(f data.File) bool {
+			return strings.Contains(err.Error(), filepath.FromSlash(f.Path))
+		})
+		if k < 0 {
+			t.Errorf("%s asks for a file that is not in its list: %v", e.Name, err)
+			continue
+		}
+		if other, ok := asked[e.Files[k].Path]; ok && catalog.Owner(other) != catalog.Owner(e.Name) {
+			t.Errorf("%s and %s read %s", other, e.Name, e.Files[k].Path)
+		}
+		asked[e.Files[k].Path] = e.Name
+	}
+	if catalog.Owner("houses") != catalog.Owner("california-housing") ||
+		catalog.Owner("mnist") == catalog.Owner("fashion-mnist") {
+		t.Error("houses are not those of california-housing, or mnist is fashion-mnist")
 	}
 }
 

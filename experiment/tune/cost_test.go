@@ -233,6 +233,45 @@ func TestSelectionVectors(t *testing.T) {
 
 // What no theorem accounts for is refused on private data, with the way out; not on data
 // that are nobody's.
+// A search on the records of the run has a cost under whatever name, and so has one on
+// files that nothing was compared with. Its run file is none for the records it was on.
+func TestPublicIsWhatTheRunDoesNotTrainOn(t *testing.T) {
+	for _, tc := range []struct {
+		run, trials string
+		public      bool
+	}{
+		{"houses", `"california-housing"`, false},
+		{"california-housing", `"houses"`, false},
+		{"adult-a9a", `"houses"`, true},
+		{"adult-a9a", `"houses"; data.allow_altered=true`, false},
+		{"adult-a9a", `"movielens"`, false},
+		{"adult-a9a", `"glyphs"`, true},
+		{"glyphs", `"glyphs"`, true},
+	} {
+		name, altered, _ := strings.Cut(tc.trials, "; ")
+		set := []string{"data.dataset=" + name, altered}
+		if altered == "" {
+			set = set[:1]
+		}
+		f, err := experiment.Parse("run.toml",
+			[]byte("privacy.mechanism = \"none\"\nprivacy.batch_size = 8\n"), set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := experiment.PublicFor(f, tc.run); got != tc.public {
+			t.Errorf("trials on %s, run on %s: public is %v", tc.trials, tc.run, got)
+		}
+		_, err = experiment.Parse("best.toml", fmt.Appendf(nil, "privacy.mechanism = \"none\"\n"+
+			"privacy.batch_size = 8\n"+
+			"data.dataset = %q\n[tuned]\nmethod = \"random\"\n"+
+			"data = %s\nmetric = \"loss\"\ncost = \"none\"\n", tc.run, name), nil)
+		var bad *config.Error
+		if refused := errors.As(err, &bad) && bad.Key == "tuned.cost"; refused == tc.public && altered == "" {
+			t.Errorf("tuned on %s, run on %s: %v", tc.trials, tc.run, err)
+		}
+	}
+}
+
 func TestUnaccountedSearchesAreRefused(t *testing.T) {
 	for name, tc := range map[string]struct {
 		rest string

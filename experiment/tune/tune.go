@@ -247,7 +247,7 @@ func (t *Search) settle(doc *runfile.Document) error {
 		return at(config.Bad("interval", t.p.Interval,
 			fmt.Sprintf("at most the %d rounds of a trial", t.rounds)))
 	}
-	if publicFor(t.data, target.Data.Dataset) {
+	if experiment.PublicFor(first, target.Data.Dataset) {
 		t.cost = experiment.CostNone
 		return at(t.checkKeys())
 	}
