@@ -75,7 +75,7 @@ func (s *Summary) WriteTable(w io.Writer) error {
 	t.row(words.steps, "%s", words.count(s))
 	s.writeQuality(t)
 	s.writePrivacy(t)
-	t.row("sent per agent", "%s", bytesText(s.BytesSent))
+	t.row("sent per agent", "%s", s.sent())
 	if l := s.Links; l.Dropped+l.Late+l.OneSided > 0 {
 		t.row("links", "%d messages, %d dropped, %d late, %d stale, %d one-sided", l.Sent, l.Dropped, l.Late,
 			l.Stale, l.OneSided)
@@ -176,6 +176,15 @@ func (s *Summary) writePrivacy(t textTable) {
 	t.row("claimed epsilon", "%s: no guarantee, %s", FormatEpsilon(float64(s.ClaimedEpsilon)), how)
 }
 
+// sent is what agents have sent; a summary without their sum has the largest alone.
+func (s *Summary) sent() string {
+	most := bytesText(s.BytesSent)
+	if s.Agents == 0 || s.BytesSentTotal == 0 || s.BytesSentTotal == s.BytesSent*uint64(s.Agents) {
+		return most
+	}
+	return fmt.Sprintf("%s on average, %s at most", bytesText(s.BytesSentTotal/uint64(s.Agents)), most)
+}
+
 func bytesText(n uint64) string {
 	units := []string{"B", "kB", "MB", "GB", "TB"}
 	x, u := float64(n), 0
@@ -204,6 +213,14 @@ func (g *Graph) Text() string {
 	return fmt.Sprintf("%s, %d %s, %s%s", g.Name, g.Links, links, of, spectrum)
 }
 
+// small writes an eigenvalue of a connected graph so that it is not 0.
+func small(x float64) string {
+	if x >= never && x < .001 {
+		return fmt.Sprintf("%.3g", x)
+	}
+	return fmt.Sprintf("%.4f", x)
+}
+
 // never is a gap that is 0 but for rounding.
 const never = 1e-9
 
@@ -213,16 +230,16 @@ func (g *Graph) Spectrum() string {
 	if math.IsNaN(float64(g.SpectralGap)) {
 		return "spectrum not computed"
 	}
-	gap := fmt.Sprintf("spectral gap %.4f", float64(g.SpectralGap))
+	gap := "spectral gap " + small(float64(g.SpectralGap))
 	if least := g.AbsoluteGap; least != nil {
 		of := "of lambda_n"
 		if *least < never {
 			of = "lambda_n is -1, and disagreement does not shrink"
 		}
-		gap = fmt.Sprintf("spectral gap %.4f (%s; 1 - lambda_2 is %.4f)", max(0, float64(*least)), of,
-			float64(g.SpectralGap))
+		gap = fmt.Sprintf("spectral gap %s (%s; 1 - lambda_2 is %s)", small(max(0, float64(*least))), of,
+			small(float64(g.SpectralGap)))
 	}
-	return fmt.Sprintf("%s, normalized Fiedler value %.4f", gap, float64(g.Fiedler))
+	return fmt.Sprintf("%s, normalized Fiedler value %s", gap, small(float64(g.Fiedler)))
 }
 
 // Text is the split in words.
