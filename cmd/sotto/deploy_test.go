@@ -63,6 +63,7 @@ func TestDeploymentFlagsExist(t *testing.T) {
 		{"../../deploy/node-statefulset.yaml", "args: [", "]\n", "node"},
 		{"../../deploy/node-statefulset.yaml", "livenessProbe:", "readinessProbe:", "status"},
 		{"../../deploy/node-statefulset.yaml", "readinessProbe:", "resources:", "status"},
+		{"../../deploy/sweep-job.yaml", "command: [", "]\n", "sweep"},
 	} {
 		text := readText(t, f.path)
 		_, text, found := strings.Cut(text, f.from)
@@ -79,6 +80,24 @@ func TestDeploymentFlagsExist(t *testing.T) {
 			if c.Flags().Lookup(strings.TrimPrefix(name, "--")) == nil {
 				t.Errorf("%s: sotto %s has no flag %s", f.path, f.command, name)
 			}
+		}
+	}
+}
+
+// The image for owners has no sweep and no studies: what needs these names the build
+// that has them, and writes to its volume as the user that it runs as.
+func TestSweepJobHasItsImage(t *testing.T) {
+	job, image := readText(t, "../../deploy/sweep-job.yaml"), readText(t, "../../deploy/Containerfile")
+	for _, want := range []string{"image: sotto-studies:", "--build-arg TAGS=", "fsGroup: 65532",
+		"runAsUser: 65532"} {
+		if !strings.Contains(job, want) {
+			t.Errorf("the job lacks %q", want)
+		}
+	}
+	for _, want := range []string{"--build-arg TAGS= -t sotto-studies", "ARG TAGS=operator",
+		`-tags "$TAGS"`} {
+		if !strings.Contains(image, want) {
+			t.Errorf("the image lacks %q", want)
 		}
 	}
 }
