@@ -121,7 +121,12 @@ func (k *KOV) Describe() Description {
 // what logarithms of factorials lose:
 //
 //	1-(1-d0)^k + (1-d0)^k sum_l C(k,l) [e^(l e0) - e^(eps+(k-l) e0)]+ / (1+e^e0)^k
+//
+// e0, eps and count are at least 0, d0 is in [0, 1]; it is 1 for what is not.
 func KOVDelta(e0, d0 float64, count int, eps float64) float64 {
+	if !box(e0, d0, count) || !(eps >= 0) {
+		return 1
+	}
 	k := float64(count)
 	keep := k * math.Log1p(-d0) // ln (1-d0)^k
 	if d0 == 1 {
@@ -154,9 +159,15 @@ func KOVDelta(e0, d0 float64, count int, eps float64) float64 {
 	return delta
 }
 
+// box says that e0, d0 and count are an epsilon, a delta and a number of releases.
+func box(e0, d0 float64, count int) bool { return e0 >= 0 && d0 >= 0 && d0 <= 1 && count >= 0 }
+
 // KOVEpsilon inverts KOVDelta, solved continuously to 1e-12 and rounded up; +Inf where
-// 1-(1-d0)^k exceeds delta.
+// 1-(1-d0)^k exceeds delta, and outside KOVDelta's ranges. delta is in [0, 1].
 func KOVEpsilon(e0, d0 float64, count int, delta float64) float64 {
+	if !box(e0, d0, count) || !(delta >= 0) {
+		return math.Inf(1)
+	}
 	total := float64(count) * e0
 	if KOVDelta(e0, d0, count, 0) <= delta {
 		return 0

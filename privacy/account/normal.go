@@ -102,9 +102,12 @@ func lnGaussianDelta(mu, epsilon float64) float64 {
 }
 
 // GaussianEpsilon is the exact epsilon at delta of a mu-GDP mechanism: 0 where delta >=
-// GaussianDelta(mu, 0), +Inf for delta = 0 or infinite mu. delta in [0, 1].
+// GaussianDelta(mu, 0), +Inf for delta = 0 or infinite mu, and for what is none: mu is at
+// least 0, delta in [0, 1].
 func GaussianEpsilon(mu, delta float64) float64 {
 	switch {
+	case !(mu >= 0) || math.IsNaN(delta):
+		return math.Inf(1)
 	case mu == 0 || delta >= 1:
 		return 0
 	case math.IsInf(mu, 1) || delta <= 0:

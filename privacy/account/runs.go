@@ -1,6 +1,7 @@
 package account
 
 import (
+	"fmt"
 	"math"
 
 	"sotto/config"
@@ -19,10 +20,17 @@ func SelectionRuns(mean, eta, u float64) (int, error) {
 	if err := checkUniform(u); err != nil {
 		return 0, err
 	}
+	if mean > mostSelected {
+		return 0, config.Bad("mean", mean, fmt.Sprintf("at most %g", float64(mostSelected)))
+	}
 	g := negativeBinomialParameter(mean, eta)
 	p := (1 - g) / -math.Log(g)
 	if eta > 0 {
 		p = eta * (1 - g) / math.Expm1(-eta*math.Log(g))
+	}
+	if !(p > 0) {
+		return 0, config.Bad("eta", eta, "one at which a single run of this mean has a probability "+
+			"above 1e-308")
 	}
 	return invert(1, p, u, func(k float64) float64 { return (1 - g) * (k + eta) / (k + 1) }), nil
 }
@@ -41,6 +49,9 @@ func SelectionRunsPoisson(mean, u float64) (int, error) {
 	}
 	return invert(0, math.Exp(-mean), u, func(k float64) float64 { return mean / (k + 1) }), nil
 }
+
+// mostSelected is the largest mean whose law is summed up, term by term.
+const mostSelected = 1e6
 
 func checkUniform(u float64) error { return bad(u >= 0 && u < 1, "u", u, "0 to below 1") }
 

@@ -104,3 +104,45 @@ func TestSelectionRunsRefuse(t *testing.T) {
 		}
 	}
 }
+
+// Laws that would be summed for ever, or whose first term is no number, are refused.
+func TestSelectionRunsOutOfReach(t *testing.T) {
+	for _, c := range []struct{ mean, eta float64 }{{1e12, 1}, {1e300, 1}, {3, 1e300}, {2e3, 1e4}} {
+		k, err := account.SelectionRuns(c.mean, c.eta, .5)
+		var bad *config.Error
+		if err != nil && !errors.As(err, &bad) || err == nil && (k < 1 || float64(k) > 100*c.mean) {
+			t.Errorf("mean %g, eta %g: %d, %v", c.mean, c.eta, k, err)
+		}
+	}
+	if _, err := account.SelectionRuns(1e12, 1, .5); err == nil {
+		t.Error("a mean of 1e12 is summed")
+	}
+}
+
+// What is no epsilon, no delta or no number of releases has no bound: 0 was answered.
+func TestBoundsOfNothing(t *testing.T) {
+	nan := math.NaN()
+	for name, got := range map[string]float64{
+		"mu -1":      account.GaussianEpsilon(-1, 1e-5),
+		"mu NaN":     account.GaussianEpsilon(nan, 1),
+		"delta NaN":  account.GaussianEpsilon(1, nan),
+		"e0 NaN":     account.KOVEpsilon(nan, 0, 3, 1e-5),
+		"e0 -1":      account.KOVEpsilon(-1, 0, 3, 1e-5),
+		"d0 -1":      account.KOVEpsilon(1, -1, 3, 1e-5),
+		"d0 NaN":     account.KOVEpsilon(1, nan, 3, 1e-5),
+		"d0 2":       account.KOVEpsilon(1, 2, 3, 1e-5),
+		"count -3":   account.KOVEpsilon(1, 0, -3, 1e-5),
+		"kov, NaN":   account.KOVEpsilon(1, 0, 3, nan),
+		"kov, -1e-5": account.KOVEpsilon(1, 0, 3, -1e-5),
+	} {
+		if !math.IsInf(got, 1) {
+			t.Errorf("%s: epsilon %g", name, got)
+		}
+	}
+	for name, got := range map[string]float64{"d0 -1": account.KOVDelta(1, -1, 3, 1),
+		"e0 NaN": account.KOVDelta(nan, 0, 3, 1), "eps NaN": account.KOVDelta(1, 0, 3, nan)} {
+		if got != 1 {
+			t.Errorf("%s: delta %g", name, got)
+		}
+	}
+}
