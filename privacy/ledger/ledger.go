@@ -117,6 +117,7 @@ func (m *Memory) Charge(ev account.Event) (uint64, error) {
 }
 
 func (m *Memory) append(ev account.Event, count uint64) uint64 {
+	m.next = max(m.next, 1) // of the zero Memory
 	seq := m.next
 	m.next += count
 	if n := len(m.records); n > 0 && m.records[n-1].Kind == Charge && m.records[n-1].Event.Equal(ev) {
@@ -139,28 +140,32 @@ func (m *Memory) Override(note string) error {
 }
 
 func (m *Memory) override(note string) {
+	m.next = max(m.next, 1)
 	m.records = append(m.records, Record{Seq: m.next, Kind: Override, Count: 1, Note: note})
 	m.next++
 }
+
+// mostCharges bounds what a ledger counts: numbers that float64 has exactly.
+const mostCharges = 1 << 53
 
 // Restore appends records of an interrupted run to an empty ledger, and counts them
 // against the budget.
 func (m *Memory) Restore(records []Record) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.next != 1 {
+	if m.next = max(m.next, 1); m.next != 1 {
 		return fmt.Errorf("ledger: restore into a ledger that holds %d charges", m.next-1)
 	}
 	for _, r := range records {
-		if r.Seq != m.next || r.Count == 0 {
+		if r.Seq != m.next || r.Count == 0 || r.Count > mostCharges-m.next {
 			return fmt.Errorf("ledger: restored record has number %d and count %d, allowed: number %d and "+
-				"a count above 0", r.Seq, r.Count, m.next)
+				"a count above 0, and below 2^53 of all", r.Seq, r.Count, m.next)
 		}
 		switch {
 		case r.Kind == Override && r.Count == 1:
 			m.override(r.Note)
 			continue
-		case r.Kind != Charge || r.Event == nil:
+		case r.Kind != Charge || r.Event == nil || r.Event.Type() == "":
 			return fmt.Errorf("ledger: restored record %d is a %q without its content", r.Seq, r.Kind)
 		}
 		if m.filter != nil {

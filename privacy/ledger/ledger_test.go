@@ -174,3 +174,27 @@ func ExampleMemory() {
 	// 1 <nil>
 	// true
 }
+
+// The zero Memory numbers from 1 as others do; what is restored has events, and numbers
+// that do not wrap.
+func TestZeroMemory(t *testing.T) {
+	var m ledger.Memory
+	for want := range uint64(3) {
+		if seq, err := m.Charge(gaussian(t, 2)); err != nil || seq != want+1 {
+			t.Errorf("charge %d: number %d, %v", want, seq, err)
+		}
+	}
+	if head := m.Head(); head.Seq != 3 {
+		t.Errorf("head %d after 3 charges", head.Seq)
+	}
+	ev := gaussian(t, 2)
+	for name, r := range map[string]ledger.Record{
+		"count":      {Seq: 1, Kind: ledger.Charge, Count: 1<<64 - 1, Event: &ev},
+		"zero event": {Seq: 1, Kind: ledger.Charge, Count: 1, Event: new(account.Event)},
+	} {
+		l := ledger.NewMemory(nil)
+		if err := l.Restore([]ledger.Record{r}); err == nil {
+			t.Errorf("%s: restored", name)
+		}
+	}
+}
