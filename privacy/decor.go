@@ -44,8 +44,12 @@ type blocks struct {
 	next  uint64
 }
 
-// NewDecor refuses noise that is not positive and finite, and an effective multiplier
-// below the own one's.
+// effectiveError is what solving for an effective multiplier rounds, relative.
+const effectiveError = 1e-9
+
+// NewDecor refuses noise that is not positive and finite, an effective multiplier below
+// the own one's, or above it where nothing is shared, and neighbors without secrets. It
+// takes Effective from the caller: account/network.Decor computes it.
 func NewDecor(d Decor) (Mechanism, error) {
 	switch {
 	case !positive(d.NoiseMultiplier):
@@ -55,6 +59,11 @@ func NewDecor(d Decor) (Mechanism, error) {
 	case !(d.Effective >= d.NoiseMultiplier) || math.IsInf(d.Effective, 1):
 		return nil, config.Bad("effective noise", d.Effective,
 			fmt.Sprintf("at least the own %g, and finite", d.NoiseMultiplier))
+	case d.Pair == 0 && d.Effective > d.NoiseMultiplier*(1+effectiveError):
+		return nil, config.Bad("effective noise", d.Effective,
+			fmt.Sprintf("the own %g: no noise is shared", d.NoiseMultiplier))
+	case len(d.Neighbors) > 0 && d.Secret == nil:
+		return nil, config.Bad("secret", "nothing", "what each neighbor shares")
 	}
 	d.blocks = new(blocks)
 	return d, nil

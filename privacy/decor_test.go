@@ -134,7 +134,9 @@ func TestDecorEvent(t *testing.T) {
 		t.Errorf("event %s, want %s", got.Key(), want.Key())
 	}
 	for _, d := range []privacy.Decor{{NoiseMultiplier: 0, Effective: 1}, {NoiseMultiplier: 1, Effective: .9},
-		{NoiseMultiplier: 1, Pair: math.NaN(), Effective: 1}, {NoiseMultiplier: 1, Pair: -1, Effective: 1}} {
+		{NoiseMultiplier: 1, Pair: math.NaN(), Effective: 1}, {NoiseMultiplier: 1, Pair: -1, Effective: 1},
+		{NoiseMultiplier: 1e-4, Effective: 1000},
+		{NoiseMultiplier: 1, Pair: 1, Effective: 1, Neighbors: []agent.ID{1}}} {
 		if _, err := privacy.NewDecor(d); err == nil {
 			t.Errorf("%s was accepted", fmt.Sprintf("%+v", d))
 		}

@@ -118,7 +118,7 @@ func (g *Gate) SetMechanism(oracle string, m Mechanism) {
 	if g.byOracle == nil {
 		g.byOracle = map[string]Mechanism{}
 	}
-	g.byOracle[oracle] = m
+	g.byOracle[oracle] = frozen(m)
 }
 
 // NoiseOnly has queries of the given name answered with the noise of that oracle's
@@ -146,7 +146,7 @@ func (k Keys) Simulated() bool { return k.simulated }
 
 // Open returns the gate of agent self over its oracles.
 func Open(l ledger.Ledger, m Mechanism, oracles map[string]Oracle, keys Keys, self agent.ID) *Gate {
-	g := &Gate{ledger: l, mechanism: m, oracles: oracles, streams: streams{simulated: keys.simulated,
+	g := &Gate{ledger: l, mechanism: frozen(m), oracles: oracles, streams: streams{simulated: keys.simulated,
 		keys: func(uint64) rng.Key { return rng.NewKey() }}}
 	if keys.simulated {
 		g.keys = func(seq uint64) rng.Key { return rng.Simulated(keys.seed, uint32(self), seq) }
@@ -217,6 +217,20 @@ func (g *Gate) Describe(q *agent.Query) (account.Release, account.Event, error) 
 	}
 	ev, err := g.event(q, m, r)
 	return r, ev, err
+}
+
+// frozen is m with maps of its own: noise that changed behind a gate would not be what
+// its events say.
+func frozen(m Mechanism) Mechanism {
+	switch g := m.(type) {
+	case Gaussian:
+		g.PartNoise = maps.Clone(g.PartNoise)
+		return g
+	case DiscreteGaussian:
+		g.PartNoise = maps.Clone(g.PartNoise)
+		return g
+	}
+	return m
 }
 
 // mechanismOf is the mechanism that answers q: its oracle's or the gate's, with the

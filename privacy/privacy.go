@@ -118,8 +118,10 @@ func (p Provenance) String() string {
 	return "claimed"
 }
 
-// Mechanism perturbs a value and describes itself to the accountant. Only this package
-// makes mechanisms: the unexported method keeps noise next to the proof of its event.
+// Mechanism perturbs a value and describes itself to the accountant. The mechanisms are
+// those of this package: the unexported method keeps noise next to the proof of its
+// event. It keeps nobody from embedding one and changing its methods, whose figures are
+// then proved by nobody.
 type Mechanism interface {
 	// Event returns what one release costs, with its sampler. It reads no data.
 	Event(r account.Release) (account.Event, error)

@@ -11,7 +11,7 @@ import (
 
 // Scheme says how the agents of a run make their noise. One value prices the plan of
 // every agent and makes the mechanism that answers, so that what is planned is what is
-// charged. Only this package makes schemes.
+// charged. The schemes are those of this package.
 type Scheme interface {
 	// At is the mechanism of an agent whose noise counts as noiseMultiplier: plans are
 	// priced by its event.
