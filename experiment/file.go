@@ -27,7 +27,9 @@ import (
 var Builtin []byte
 
 // File is a run file with every section decoded but not yet built: the packages it names
-// still have to accept their own parameters.
+// still have to accept their own parameters. It is to be read: what was checked and
+// decoded does not follow a field that is set later. [Parse] another one, with other
+// settings.
 type File struct {
 	doc         *runfile.Document
 	Run         RunParams

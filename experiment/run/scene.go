@@ -20,7 +20,7 @@ func (w *Simulation) Scene(workers int) (*metric.Scene, error) {
 			Pacing:    f.Pacing,
 			Walking:   f.Pace.Walking,
 			Steps:     f.Steps,
-			Delta:     f.Privacy.TargetDelta,
+			Delta:     e.Setup.Target.Delta,
 			NoiseFree: e.Setup.NoiseFree,
 		},
 		Params:  &f.Evaluate.Params,

@@ -108,7 +108,7 @@ func (r *Training) privacyLines() []rundir.PrivacyLine {
 	p, t := &r.e.File.Privacy, &r.e.Setup.Target
 	line := func(i int) rundir.PrivacyLine {
 		l := rundir.PrivacyLine{
-			Epsilon: rundir.NewBounds(r.spent[i].Lower, r.spent[i].Upper), Delta: p.TargetDelta,
+			Epsilon: rundir.NewBounds(r.spent[i].Lower, r.spent[i].Upper), Delta: t.Delta,
 			Adjacency: t.Adjacency.String(), Unit: t.Unit.String(), Accountant: p.Accountant,
 			Charges: r.charges[i],
 			Noise:   jsonfloat.Float(r.e.Plans[i].Noise), SampleRate: r.e.Plans[i].Public.SampleRate,

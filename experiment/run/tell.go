@@ -95,7 +95,7 @@ func (t *teller) setup() (*event.Setup, error) {
 		Agents: event.Agents{Number: f.Topology.Agents, Names: names.Agents, Classes: names.Classes},
 		Noise:  "simulated"}
 	target := &e.Setup.Target
-	s.Budget = event.Budget{Epsilon: jsonfloat.Float(math.Inf(1)), Delta: f.Privacy.TargetDelta,
+	s.Budget = event.Budget{Epsilon: jsonfloat.Float(math.Inf(1)), Delta: target.Delta,
 		Adjacency: target.Adjacency.String(), Unit: target.Unit.String()}
 	if budget := t.budget(); budget > 0 {
 		s.Budget.Epsilon = jsonfloat.Float(budget)
