@@ -1,9 +1,14 @@
 package model_test
 
 import (
+	"errors"
+	"fmt"
 	"math"
 	"slices"
+	"strings"
+	"testing"
 
+	"sotto/config"
 	"sotto/model"
 )
 
@@ -338,4 +343,30 @@ var layerTasks = []task{
 	withLoss(listed("loss-huber", image(1, 4, 1, 0)), "huber", 0.3, 1),
 	withLoss(listed("loss-squared", image(1, 4, 1, 0)), "squared", 1, 1),
 	{name: "cnn-small", kind: "cnn", shape: image(19, 19, 1, 3), params: model.CNNParams{Activation: "tanh"}},
+}
+
+// Every kind of layer that a run file may list is among the tasks that gradients and
+// their norms are checked on.
+func TestLayersHaveTasks(t *testing.T) {
+	_, err := model.New("layers", image(1, 2, 1, 2), func(p any) error {
+		p.(*model.LayersParams).Layers = []map[string]any{{"kind": "?"}}
+		return nil
+	})
+	var bad *config.Error
+	if !errors.As(err, &bad) {
+		t.Fatalf("no layer of this name: %v", err)
+	}
+	all := fmt.Sprintf("%+v", layerTasks)
+	kinds := strings.Split(strings.TrimPrefix(bad.Allowed, "one of "), ", ")
+	for _, kind := range kinds {
+		if kind == "batchnorm" { // named to say why it is refused: it mixes records
+			continue
+		}
+		if !strings.Contains(all, "kind:"+kind+" ") && !strings.Contains(all, "kind:"+kind+"]") {
+			t.Errorf("no task has a layer %s", kind)
+		}
+	}
+	if len(kinds) < 18 {
+		t.Errorf("%d kinds of layers", len(kinds))
+	}
 }
