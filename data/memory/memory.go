@@ -117,7 +117,7 @@ func (t *Table) dataset(part string) (*data.Dataset, error) {
 			d.Groups = append(d.Groups, int32(t.Owner[i]))
 		}
 	}
-	d.GroupNames, d.RowNorm = slices.Clone(t.Owners), t.Norm
+	d.GroupNames, d.RowNorm, d.Columns = slices.Clone(t.Owners), t.Norm, slices.Clone(t.Columns)
 	for k, name := range t.Columns {
 		d.Variables = append(d.Variables, schema.Variable{Name: name, At: k, Missing: -1})
 	}

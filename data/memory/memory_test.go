@@ -26,7 +26,8 @@ func TestSplit(t *testing.T) {
 	d := s.Train
 	if d.Len() != 3 || d.X.Row(1)[1] != .25 || d.Labels[2] != 1 || d.Groups[2] != 1 ||
 		d.GroupNames[1] != "y" ||
-		d.Classes != 2 || d.Variables[1].Name != "b" || d.Digest == s.Test.Digest {
+		d.Classes != 2 || d.Variables[1].Name != "b" ||
+		!slices.Equal(d.Columns, []string{"a", "b"}) || d.Digest == s.Test.Digest {
 		t.Errorf("%+v", d)
 	}
 	other := table()

@@ -43,10 +43,6 @@ func main() {
 	weights := make([]float64, len(owners))
 	for i, v := range owners {
 		mechanism := privacy.Gaussian{NoiseMultiplier: noise}
-		event, err := account.Gaussian(noise, 1)
-		if err != nil {
-			log.Fatal(err)
-		}
 		// A budget of one answer: the second query is refused before any data are read.
 		budget, err := account.NewGDPFilter(account.ZeroOut, account.Owner(),
 			account.Budget{Epsilon: 3, Delta: delta})
@@ -68,14 +64,24 @@ func main() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		if err := acc.Compose(event, int(book.Head().Seq)); err != nil {
-			log.Fatal(err)
+		var charges uint64
+		for r, err := range book.Records() { // what was charged, not what was meant
+			if err != nil {
+				log.Fatal(err)
+			}
+			if r.Kind != ledger.Charge {
+				continue
+			}
+			if err := acc.Compose(*r.Event, int(r.Count)); err != nil {
+				log.Fatal(err)
+			}
+			charges += r.Count
 		}
 		eps, err := acc.Epsilon(delta)
 		if err != nil {
 			log.Fatal(err)
 		}
-		fmt.Printf("owner %d: %d charge, epsilon %.3f at delta %g\n", i, book.Head().Seq, eps.Upper, delta)
+		fmt.Printf("owner %d: %d charge, epsilon %.3f at delta %g\n", i, charges, eps.Upper, delta)
 	}
 	mean := make(tensor.Vec, 1)
 	tensor.WeightedSum(mean, weights, released)
