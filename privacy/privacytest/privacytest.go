@@ -144,6 +144,37 @@ func event(t *testing.T, o Options) {
 		}
 	}
 	_ = o.Mechanism.Provenance()
+	if eps > 0 && !math.IsInf(eps, 1) {
+		o.everyPart(t, eps, delta)
+	}
+}
+
+// everyPart wants a second part to cost more, or to be refused, and rounding that nothing
+// bounds to be refused, or not to matter.
+func (o Options) everyPart(t *testing.T, eps, delta float64) {
+	two := o.release(1, 2)
+	second := two.Parts[0]
+	second.Name = "second"
+	two.Parts = append(two.Parts, second)
+	if _, err := o.Mechanism.Event(two); err == nil {
+		if both := o.epsilon(t, two, delta); !(both > eps) {
+			t.Errorf("two parts cost epsilon %g, one %g", both, eps)
+		}
+	}
+	if privacy.TakesIntegers(o.Mechanism) || o.CDF == nil { // integers are exact
+		return
+	}
+	r := o.release(1, 2)
+	r.Parts[0].SumError = math.Inf(1)
+	if _, err := o.Mechanism.Event(r); err == nil {
+		t.Error("a sum that rounds by an amount that nothing bounds has an event")
+	}
+	r.Parts[0].SumError = .5
+	if _, err := o.Mechanism.Event(r); err == nil {
+		if more := o.epsilon(t, r, delta); !(more > eps) {
+			t.Errorf("rounding by half a clip costs epsilon %g, none %g", more, eps)
+		}
+	}
 }
 
 // perturb releases values, in one vector or, for scalar mechanisms, one at a time.
