@@ -188,8 +188,8 @@ func TestGateStreams(t *testing.T) {
 }
 
 // Noise that is changed behind a gate is not what its event says: the answers stay noisy.
-// A normal variable is below 1e-3 in absolute value in 8 of 10,000 draws; 30 in a row
-// never.
+// Theirs is 5 here, so that one is below 1e-3 with probability 1.6e-4: false-reject rate
+// of six in 30 below 1e-16.
 func TestGateKeepsItsNoise(t *testing.T) {
 	noise := map[string]float64{privacytest.Release(1, 1).Parts[0].Name: 10}
 	g := privacy.NewGate(ledger.NewMemory(nil), privacy.Gaussian{NoiseMultiplier: 10, PartNoise: noise},

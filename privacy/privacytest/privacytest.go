@@ -149,8 +149,8 @@ func event(t *testing.T, o Options) {
 	}
 }
 
-// everyPart wants a second part to cost more, or to be refused, and rounding that nothing
-// bounds to be refused, or not to matter.
+// everyPart wants a second part to cost more, or to be refused. Where sums are rounded,
+// rounding costs more too, and is refused where nothing bounds it.
 func (o Options) everyPart(t *testing.T, eps, delta float64) {
 	two := o.release(1, 2)
 	second := two.Parts[0]
