@@ -213,8 +213,9 @@ func (g *Graph) Text() string {
 	return fmt.Sprintf("%s, %d %s, %s%s", g.Name, g.Links, links, of, spectrum)
 }
 
-// small writes an eigenvalue of a connected graph so that it is not 0.
-func small(x float64) string {
+// Gap writes a gap between eigenvalues, so that one that is not 0 but for rounding is not
+// written as 0.
+func Gap(x float64) string {
 	if x >= never && x < .001 {
 		return fmt.Sprintf("%.3g", x)
 	}
@@ -230,16 +231,16 @@ func (g *Graph) Spectrum() string {
 	if math.IsNaN(float64(g.SpectralGap)) {
 		return "spectrum not computed"
 	}
-	gap := "spectral gap " + small(float64(g.SpectralGap))
+	gap := "spectral gap " + Gap(float64(g.SpectralGap))
 	if least := g.AbsoluteGap; least != nil {
 		of := "of lambda_n"
 		if *least < never {
 			of = "lambda_n is -1, and disagreement does not shrink"
 		}
-		gap = fmt.Sprintf("spectral gap %s (%s; 1 - lambda_2 is %s)", small(max(0, float64(*least))), of,
-			small(float64(g.SpectralGap)))
+		gap = fmt.Sprintf("spectral gap %s (%s; 1 - lambda_2 is %s)", Gap(max(0, float64(*least))), of,
+			Gap(float64(g.SpectralGap)))
 	}
-	return fmt.Sprintf("%s, normalized Fiedler value %s", gap, small(float64(g.Fiedler)))
+	return fmt.Sprintf("%s, normalized Fiedler value %s", gap, Gap(float64(g.Fiedler)))
 }
 
 // Text is the split in words.

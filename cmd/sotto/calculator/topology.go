@@ -136,14 +136,6 @@ func newTopologyDraw() *cobra.Command {
 	return c
 }
 
-// small writes a number to four places, one below .001 to three digits.
-func small(x float64) string {
-	if x > 0 && x < .001 {
-		return fmt.Sprintf("%.3g", x)
-	}
-	return fmt.Sprintf("%.4f", x)
-}
-
 func writeInfo(cmd *cobra.Command, name string, info shownGraph) error {
 	row, flush := cli.Output("text").Rows(cmd.OutOrStdout())
 	row("graph", "%s, %s, %s", name, config.Count(info.Agents, "agent"), config.Count(info.Links, "link"))
@@ -163,10 +155,11 @@ func writeInfo(cmd *cobra.Command, name string, info shownGraph) error {
 		return flush()
 	}
 	row("Fiedler value", "%.6g (divided by agents: %s)", info.Fiedler,
-		small(info.NormalizedFiedler))
+		rundir.Gap(info.NormalizedFiedler))
 	row("lambda_2(W)", "%.4f", info.Lambda2)
 	row("lambda_n(W)", "%.4f", math.Round(1e4*info.LambdaN)/1e4+0) // + 0: not -0.0000
-	row("spectral gap", "%s (1 - max(|lambda_2|, |lambda_n|): %s)", small(info.Gap), small(info.AbsoluteGap))
+	row("spectral gap", "%s (1 - max(|lambda_2|, |lambda_n|): %s)", rundir.Gap(info.Gap),
+		rundir.Gap(info.AbsoluteGap))
 	if info.MixingTime > 0 {
 		row("mixing time", "%s until disagreement has shrunk by 1/e", config.Count(info.MixingTime, "round"))
 	} else {
