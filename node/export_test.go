@@ -29,3 +29,26 @@ func MarkOf(raw []byte) mark.Mark { return mark.Read(raw[len(raw)-mark.Size:]) }
 
 // Stamp puts a time into a frame that has terms.
 var Stamp = frame.Stamp
+
+// rejoins is a pace that does something before it goes on with a later round, once.
+type rejoins struct {
+	pacer
+	before func()
+}
+
+func (p *rejoins) rejoin(round uint64) error {
+	p.before()
+	return p.pacer.(rejoiner).rejoin(round)
+}
+
+// BeforeRejoin has a node do something when it has begun another generation, before it
+// makes and stores what it sends from then on.
+func (n *Node) BeforeRejoin(do func()) {
+	was := n.pace
+	n.pace = &rejoins{was, func() {
+		do()
+		n.mu.Lock()
+		n.pace = was
+		n.mu.Unlock()
+	}}
+}

@@ -98,6 +98,8 @@ type running struct {
 	led   []*ledger.Memory
 	stop  []context.CancelFunc
 	done  []chan error
+
+	rejoining map[int]func() // what happens when a member begins another generation
 }
 
 func prepare(t *testing.T, o nodetest.Options, open func(testing.TB, int) nodetest.Network) *running {
@@ -132,6 +134,9 @@ func (r *running) start(t *testing.T, i int) {
 	n, store, err := r.w.Node(t, i, tr, r.fs[i], r.led[i])
 	if err != nil {
 		t.Fatal(err)
+	}
+	if do := r.rejoining[i]; do != nil {
+		n.BeforeRejoin(do)
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	r.nodes[i], r.trs[i], r.stop[i], r.done[i] = n, tr, stop, make(chan error, 1)

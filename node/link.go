@@ -96,7 +96,7 @@ func (l *link) lower() {
 func (l *link) renew(n *Node) {
 	l.old, l.queue = false, nil
 	l.hail(n)
-	if !n.greeting {
+	if !n.mute() {
 		n.pace.resend(l, false)
 	}
 }

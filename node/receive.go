@@ -151,7 +151,7 @@ func (l *link) greet(n *Node, f *frame.Frame) {
 			n.testify(l.id, nil, false)
 		}
 		l.announce(n) // it goes first
-		if !n.greeting {
+		if !n.mute() {
 			n.pace.resend(l, true) // what it does not lack it drops
 		}
 	}

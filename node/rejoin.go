@@ -2,8 +2,6 @@ package node
 
 import (
 	"sotto/node/checkpoint"
-	"sotto/node/frame"
-	"sotto/node/mark"
 )
 
 // A node that was rolled back goes on with the round that its neighbors know it to have
@@ -15,7 +13,6 @@ import (
 // rejoin implements rejoiner.
 func (p *barrier) rejoin(round uint64) error {
 	n, from := p.n, p.n.check.Round
-	p.restart()
 	if n.cfg.joins(round) {
 		return p.join(round)
 	}
@@ -53,19 +50,8 @@ func (p *barrier) rejoin(round uint64) error {
 	return nil
 }
 
-// restart begins the chain of claims anew, for another generation.
-func (m *mailing) restart() {
-	m.n.mu.Lock()
-	defer m.n.mu.Unlock()
-	m.n.claim, m.n.signed = mark.Claim{Sent: mark.NoRound, Earlier: mark.NoRound}, nil
-	for _, l := range m.n.order {
-		l.drop(frame.Messages)
-	}
-}
-
 // rejoin implements rejoiner: the next broadcast is newer than all that were heard.
 func (p *ticker) rejoin(wakes uint64) error {
-	p.restart()
 	n := p.n
 	n.mu.Lock()
 	n.check.Counts.Skipped += wakes - n.check.Round
@@ -87,9 +73,6 @@ func (p *pairing) rejoin(wakes uint64) error {
 		n.check.Undo = nil
 	}
 	n.mu.Lock()
-	for _, l := range n.order {
-		l.drop(frame.Offer)
-	}
 	p.table.awaits, p.table.reply, p.table.busy = nil, nil, false
 	n.check.Counts.Skipped += wakes - n.check.Round
 	n.mu.Unlock()

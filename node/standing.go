@@ -39,6 +39,7 @@ type standing struct {
 	signed     []byte     // the present mark; nil: to be signed anew
 	rejoined   int        // times in this process
 	greeting   bool       // it waits for the neighbors' words, and takes in nothing else
+	rejoining  bool       // what it had sent is of a former generation, and nobody gets it again
 	reminders
 }
 
@@ -132,14 +133,13 @@ func (s *standing) rejoin() error {
 			return err
 		}
 	}
-	n.mu.Lock()
-	n.generation, n.signed = generation+1, nil
-	n.mu.Unlock()
+	n.restart(generation + 1)
 	if err := p.rejoin(round); err != nil {
 		return err
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	n.rejoining = false
 	for _, l := range n.order {
 		n.resign(l)
 		l.hail(n)
@@ -147,6 +147,28 @@ func (s *standing) rejoin() error {
 	}
 	return nil
 }
+
+// restart begins a generation, with a chain of claims of its own. What was sent before is
+// refused for good from now on, and would keep what comes after it from being sent.
+func (s *standing) restart(generation uint64) {
+	n := s.n
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.generation, n.rejoining = generation, true
+	n.claim, n.signed = mark.Claim{Sent: mark.NoRound, Earlier: mark.NoRound}, nil
+	for _, l := range n.order {
+		l.unqueue(func(q queued) bool {
+			return q.kind == frame.Messages || q.kind == frame.Offer || q.kind == frame.Reply
+		})
+		n.resign(l)
+		if l.owes(frame.Hello) {
+			l.hail(n)
+		}
+	}
+}
+
+// mute reports whether neighbors that say hello get nothing yet. Node.mu is held.
+func (s *standing) mute() bool { return s.greeting || s.rejoining }
 
 // hail says hello to a neighbor, in place of an older word. Node.mu is held.
 func (l *link) hail(n *Node) {
