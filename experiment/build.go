@@ -113,6 +113,9 @@ func (f *File) Build(dataDir string) (*Experiment, error) { return f.BuildWith(d
 // BuildWith is Build with data sets that other runs may have loaded.
 func (f *File) BuildWith(dataDir string, cache *data.Cache) (*Experiment, error) {
 	e := builder{&Experiment{File: f}}
+	if err := Unchanged(f); err != nil {
+		return nil, err
+	}
 	if err := e.planner().prepare(); err != nil {
 		return nil, err
 	}

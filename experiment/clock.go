@@ -118,7 +118,7 @@ func (e planner) readReplay() error {
 		return config.Bad("replay_digest", p.ReplayDigest,
 			fmt.Sprintf("%s, the SHA-256 of %s", digest, p.Replay))
 	}
-	p.ReplayDigest = digest
+	settle(e.File, func(f *File) { f.Clock.ReplayDigest = digest })
 	pairs, err := e.pairGraph()
 	if err != nil {
 		return err

@@ -28,8 +28,8 @@ var Builtin []byte
 
 // File is a run file with every section decoded but not yet built: the packages it names
 // still have to accept their own parameters. It is to be read: what was checked and
-// decoded does not follow a field that is set later. [Parse] another one, with other
-// settings.
+// decoded does not follow a field that is set later, and runs refuse it (see
+// [Unchanged]). [Parse] another one, with other settings.
 type File struct {
 	doc         *runfile.Document
 	Run         RunParams
@@ -51,7 +51,7 @@ type File struct {
 	Pace   *Pace
 	Steps  uint64 // rounds, wakes of all agents together, or ticks of tokens
 
-	mech *Mechanism
+	settings
 }
 
 // Sections of a run file that single runs refuse: packages sweep and tune read them.
@@ -223,15 +223,7 @@ func Decode(doc *runfile.Document) (*File, error) {
 		Evaluate: EvaluateParams{On: "all"},
 		Faults:   sim.DefaultFaults(),
 	}
-	for _, part := range []struct {
-		name   string
-		params any
-	}{
-		{"", &f.Run}, {"topology", &f.Topology}, {"data", &f.Data}, {"model", &f.Model},
-		{"algorithm", &f.Algorithm},
-		{"privacy", &f.Privacy}, {"evaluate", &f.Evaluate}, {"faults", &f.Faults}, {"faults", &f.Adversaries},
-		{"replication", &f.Replication},
-	} {
+	for _, part := range sections(f) {
 		if err := doc.Read(part.name, part.params); err != nil {
 			return nil, err
 		}
@@ -253,7 +245,12 @@ func Decode(doc *runfile.Document) (*File, error) {
 	if err := readPersonal(f); err != nil {
 		return nil, err
 	}
-	return f, f.validate()
+	if err := f.validate(); err != nil {
+		return nil, err
+	}
+	read := *f
+	f.settings.read = &read
+	return f, nil
 }
 
 // Section gives the decode function that a package fills its own parameters with.

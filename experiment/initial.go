@@ -35,7 +35,7 @@ func (e builder) initialise() error {
 		return config.Bad("init_digest", p.InitDigest,
 			fmt.Sprintf("%s, the SHA-256 of %s", digest, p.InitFrom))
 	}
-	p.InitDigest = digest
+	settle(e.File, func(f *File) { f.Model.InitDigest = digest })
 	meta, tensors, err := model.DecodeSafetensors(b)
 	if err != nil {
 		return config.Bad("init_from", fmt.Sprintf("%q: %v", p.InitFrom, err),

@@ -66,7 +66,7 @@ func agreeModel(f *File, digest string) error {
 	if given := f.Algorithm.ModelDigest; given != "" && given != digest {
 		return config.Bad("model_digest", given, digest+", that of the files in "+modelFolder(f))
 	}
-	f.Algorithm.ModelDigest = digest
+	settle(f, func(f *File) { f.Algorithm.ModelDigest = digest })
 	return nil
 }
 

@@ -8,6 +8,6 @@ func Resize(f *File, members int) error {
 	if err := CheckChange(f); err != nil {
 		return err
 	}
-	f.Topology.Agents = members
+	settle(f, func(f *File) { f.Topology.Agents = members })
 	return nil
 }

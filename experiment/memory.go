@@ -11,6 +11,9 @@ import (
 // another data set in the run file, are a *config.Error. A run that was interrupted goes
 // on with the same records and run.ResumeOn.
 func BuildOn(f *File, records *data.Split) (*Experiment, error) {
+	if err := Unchanged(f); err != nil {
+		return nil, err
+	}
 	if f.Data.Dataset != memory.Name {
 		return nil, f.At("data", config.Bad("dataset", f.Data.Dataset,
 			memory.Name+", for records of a program"))

@@ -71,7 +71,7 @@ type Member struct {
 // returns the owner's file too. Runs without noise, and with switches of
 // [replication], are refused.
 func (f *File) Join(m Member) (*Experiment, *data.Own, error) {
-	if err := f.CheckDeployable(); err != nil {
+	if err := cmp.Or(Unchanged(f), f.CheckDeployable()); err != nil {
 		return nil, nil, err
 	}
 	first, err := m.Graphs.At(0)
@@ -82,7 +82,7 @@ func (f *File) Join(m Member) (*Experiment, *data.Own, error) {
 		return nil, nil, f.Refuse("topology.agents", f.Topology.Agents,
 			fmt.Sprintf("%d, the members of the roster", first.Agents()))
 	}
-	f.Run.Seed = m.Seed
+	settle(f, func(f *File) { f.Run.Seed = m.Seed })
 	own, err := loadOwn(f, m)
 	if err != nil {
 		return nil, nil, f.At("data", err)
@@ -110,9 +110,11 @@ func (f *File) Join(m Member) (*Experiment, *data.Own, error) {
 		return nil, nil, err
 	}
 	if f.Privacy.Noise == "" {
-		if f.Privacy.Noise = fastNoise; f.Mechanism().Exact {
-			f.Privacy.Noise = exactNoise
+		noise := fastNoise
+		if f.Mechanism().Exact {
+			noise = exactNoise
 		}
+		settle(f, func(f *File) { f.Privacy.Noise = noise })
 	}
 	if err := e.planner().makePlans(); err != nil {
 		return nil, nil, f.At("privacy", err)

@@ -56,7 +56,9 @@ func useSchema(f *File, s *schema.Schema) error {
 	if given := f.Data.SchemaDigest; given != "" && !strings.EqualFold(given, digest) {
 		return config.Bad("schema_digest", given, digest+", that of "+f.Data.Schema)
 	}
-	f.Data.schema, f.Data.SchemaDigest, f.Data.Schema = s, digest, schema.FileName
+	settle(f, func(f *File) {
+		f.Data.schema, f.Data.SchemaDigest, f.Data.Schema = s, digest, schema.FileName
+	})
 	return nil
 }
 

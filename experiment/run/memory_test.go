@@ -201,19 +201,3 @@ func TestBuildOnRefusals(t *testing.T) {
 		}
 	}
 }
-
-// A figure stands beside the delta that it was planned for, whatever the file says later.
-func TestDeltaIsThatOfThePlan(t *testing.T) {
-	e := small(t)
-	want := e.File.Privacy.TargetDelta
-	e.File.Privacy.TargetDelta = want / 1000
-	res, err := run.Run(context.Background(), e, run.Options{Out: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range res.Summary.Privacy {
-		if p.Delta != want {
-			t.Errorf("delta %g, planned %g", p.Delta, want)
-		}
-	}
-}

@@ -158,6 +158,9 @@ func Run(ctx context.Context, e *experiment.Experiment, opt Options) (*Result, e
 
 // begin starts all agents.
 func begin(e *experiment.Experiment, opt Options, restored [][]ledger.Record) (*Training, error) {
+	if err := experiment.Unchanged(e.File); err != nil {
+		return nil, err
+	}
 	began := time.Now()
 	pop := Own(e)
 	pop.Persist = opt.persist

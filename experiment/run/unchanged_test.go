@@ -1,0 +1,84 @@
+package run_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"sotto/config"
+	"sotto/experiment"
+	"sotto/experiment/experimenttest"
+	"sotto/experiment/run"
+)
+
+// A field that a program sets after Parse changed the configuration that is kept with a
+// run's results, and not the run; Build and Run refuse it by its key.
+func TestAChangedFileIsRefused(t *testing.T) {
+	for key, set := range map[string]func(f *experiment.File){
+		"seed":                  func(f *experiment.File) { f.Run.Seed++ },
+		"rounds":                func(f *experiment.File) { f.Run.Rounds++ },
+		"topology.agents":       func(f *experiment.File) { f.Topology.Agents++ },
+		"data.partition":        func(f *experiment.File) { f.Data.Partition = "shards" },
+		"model.name":            func(f *experiment.File) { f.Model.Name = "linear" },
+		"algorithm.name":        func(f *experiment.File) { f.Algorithm.Name = "dsgt" },
+		"privacy.adjacency":     func(f *experiment.File) { f.Privacy.Adjacency = "add-remove" },
+		"privacy.unit":          func(f *experiment.File) { f.Privacy.Unit = "user" },
+		"privacy.target_delta":  func(f *experiment.File) { f.Privacy.TargetDelta /= 1000 },
+		"privacy.max_grad_norm": func(f *experiment.File) { f.Privacy.MaxGradNorm *= 2 },
+		"evaluate.every":        func(f *experiment.File) { f.Evaluate.Every++ },
+		"clock.wakes":           func(f *experiment.File) { f.Clock.Wakes++ },
+		"algorithm.steps":       func(f *experiment.File) { f.Steps++ },
+	} {
+		check := func(from string, err error) {
+			t.Helper()
+			var bad *config.Error
+			if !errors.As(err, &bad) || !strings.Contains(err.Error(), key+": found") ||
+				!strings.Contains(err.Error(), "experiment.Parse") {
+				t.Errorf("%s: %s says %v", key, from, err)
+			}
+		}
+		f, err := experiment.Parse("small.toml", []byte(experimenttest.Small), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		set(f)
+		_, err = f.Build("")
+		check("Build", err)
+		_, err = experiment.BuildOn(f, nil)
+		check("BuildOn", err)
+		e := small(t)
+		set(e.File)
+		_, err = run.Run(context.Background(), e, run.Options{Out: t.TempDir()})
+		check("Run", err)
+	}
+	if _, err := experiment.BuildOn(nil, nil); err == nil {
+		t.Error("no file builds")
+	}
+	if _, err := (&experiment.File{}).Build(""); err == nil {
+		t.Error("a File of the program's own builds")
+	}
+}
+
+// What the package fills in itself is no change: a file can be built twice, and be made
+// that of other members.
+func TestAFileIsBuiltAgain(t *testing.T) {
+	f, err := experiment.Parse("small.toml", []byte(experimenttest.Small), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := f.Build("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := f.Build("")
+	if err != nil || again.Identity() != first.Identity() {
+		t.Errorf("built again: %v", err)
+	}
+	if err := experiment.Resize(f, f.Topology.Agents+1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Build(""); err != nil {
+		t.Errorf("of another number of members: %v", err)
+	}
+}

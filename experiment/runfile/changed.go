@@ -1,0 +1,39 @@
+package runfile
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+
+	"sotto/config"
+)
+
+// Changed is an error for the first exported field in which two pointers to the
+// parameters of a section differ, functions aside: was is what was read.
+func Changed(section string, was, now any) error {
+	return changed(section, reflect.ValueOf(was).Elem(), reflect.ValueOf(now).Elem())
+}
+
+func changed(section string, was, now reflect.Value) error {
+	for i := range was.NumField() {
+		field := was.Type().Field(i)
+		if field.Anonymous {
+			if err := changed(section, was.Field(i), now.Field(i)); err != nil {
+				return err
+			}
+			continue
+		}
+		if !field.IsExported() || field.Type.Kind() == reflect.Func ||
+			reflect.DeepEqual(was.Field(i).Interface(), now.Field(i).Interface()) {
+			continue
+		}
+		name, _, _ := strings.Cut(field.Tag.Get("toml"), ",")
+		if name == "" || name == "-" {
+			name = strings.ToLower(field.Name)
+		}
+		return config.Bad(strings.TrimPrefix(section+"."+name, "."), now.Field(i).Interface(), fmt.Sprintf(
+			"%v, as experiment.Parse has read it: a field that a program sets afterwards changes no run",
+			was.Field(i).Interface()))
+	}
+	return nil
+}
