@@ -1,0 +1,99 @@
+package oracletest_test
+
+import (
+	"testing"
+
+	"sotto/agent"
+	"sotto/data"
+	"sotto/model"
+	"sotto/oracle"
+	"sotto/oracle/oracletest"
+	"sotto/privacy/account"
+	"sotto/rng"
+	"sotto/tensor"
+)
+
+const cols = 3
+
+// points are records of two classes, or with targets.
+func points(targets bool) *data.Dataset {
+	d := &data.Dataset{X: tensor.NewMat(20, cols), Shape: [3]int{1, 1, cols}}
+	r := rng.Public(7, "points")
+	normals := make([]float64, cols+1)
+	for i := range d.X.Rows {
+		r.Normals(normals)
+		for c := range cols {
+			d.X.Row(i)[c] = float32(normals[c])
+		}
+		if targets {
+			d.Targets = append(d.Targets, float32(normals[cols]))
+		} else {
+			d.Labels, d.Classes = append(d.Labels, int32(r.Below(2))), 2
+		}
+	}
+	return d
+}
+
+// public is what the oracles are made from.
+func public(t *testing.T, name string, edit func(*oracle.Public)) func(account.Unit) oracle.Public {
+	t.Helper()
+	shape := model.Shape{Height: 1, Width: 1, Channels: cols, Classes: 2}
+	if name == "least-squares" {
+		shape.Classes = 0
+	}
+	m, err := model.New(name, shape, func(p any) error {
+		if mlp, ok := p.(*model.MLPParams); ok {
+			mlp.Hidden = []int{4}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(u account.Unit) oracle.Public {
+		p := oracle.Public{Model: m, SampleRate: 1, ExpectedBatchSize: 8, ClipNorm: .7, FeatureNorm: 1,
+			Residual: 1, Init: make(tensor.Vec, m.Dim())}
+		switch u.Kind {
+		case account.UnitPerson:
+			p.Sums.Persons = oracle.Persons{MaxRows: 2, Gradient: "mean"}
+		case account.UnitOwner:
+			p.ExpectedBatchSize = 1
+		}
+		if edit != nil {
+			edit(&p)
+		}
+		return p
+	}
+}
+
+// Every oracle that algorithms ask keeps to what it says, of models with one layer and
+// with two, and in integers where it has those.
+func TestKinds(t *testing.T) {
+	linear, each := []string{"logistic", "least-squares"}, []string{"logistic", "least-squares", "mlp"}
+	models := map[string][]string{
+		"grad": each, oracle.FullName: each, oracle.FullL1Name: each, oracle.OwnerGradName: each,
+		oracle.ValueName: {"logistic"}, oracle.StatisticName: {"logistic"},
+		oracle.MomentsName:     {"least-squares"},
+		oracle.GradientSumName: linear, oracle.RowSumName: linear, oracle.FitName: {"logistic"},
+		oracle.KMName: linear, oracle.StatefulResidualName: linear,
+	}
+	for name := range oracle.Kinds {
+		if models[name] == nil {
+			t.Errorf("oracle %s is tested with no model", name)
+		}
+		for _, m := range models[name] {
+			t.Run(name+" of "+m, func(t *testing.T) {
+				o := oracletest.Options{
+					Query: agent.Query{Oracle: name, Operator: agent.Operator{Name: oracle.ForwardBackward,
+						Gamma: .6, L1: .05, Bound: 1, Lambda: .3}},
+					Public: public(t, m, nil),
+					Data:   points(m == "least-squares"),
+				}
+				if name == oracle.StatefulResidualName {
+					o.Query.Step, o.Reached = .5, .02 // whose bound is of losses without one of their own
+				}
+				oracletest.Run(t, o)
+			})
+		}
+	}
+}
