@@ -110,10 +110,7 @@ func (f *File) Join(m Member) (*Experiment, *data.Own, error) {
 		return nil, nil, err
 	}
 	if f.Privacy.Noise == "" {
-		noise := fastNoise
-		if f.Mechanism().Exact {
-			noise = exactNoise
-		}
+		noise := map[bool]string{false: fastNoise, true: exactNoise}[f.Mechanism().Exact]
 		settle(f, func(f *File) { f.Privacy.Noise = noise })
 	}
 	if err := e.planner().makePlans(); err != nil {

@@ -1,6 +1,8 @@
 package experiment
 
 import (
+	"fmt"
+
 	"sotto/agent"
 	"sotto/algo"
 	"sotto/config"
@@ -58,6 +60,8 @@ type replayer interface {
 // such state has nothing to recover.
 func (p *Party) Recover() error { return RecoverFrom(p.Gate, p.Bare) }
 
+// RecoverFrom brings the state behind a gate to where a loaded algorithm is, which is
+// bare: see [Party]. The error is of the gate, where it cannot go back.
 func RecoverFrom(g *privacy.Gate, bare agent.Algorithm) error {
 	return g.Recover(func(yield func(*agent.Query)) {
 		if r, ok := bare.(replayer); ok {
@@ -72,11 +76,11 @@ func (e *Experiment) PlanOf(i agent.ID) *plan.Agent { return &e.Plans[e.Seats.pl
 // Party makes one agent of the experiment. Everywhere an agent is needed it comes from
 // here, so that what was planned is what is asked, charged and answered.
 func (e *Experiment) Party(s Seat) (*Party, error) {
-	p := &Party{Plan: e.PlanOf(s.Self)}
-	var err error
-	if p.Gate, p.Oracles, err = e.Gate(&s); err != nil {
+	g, oracles, err := e.Gate(&s)
+	if err != nil {
 		return nil, err
 	}
+	p := &Party{Gate: g, Oracles: oracles, Plan: e.PlanOf(s.Self)}
 	if s.Fresh {
 		if err := e.open(s.Ledger, p.Plan); err != nil {
 			return nil, err
@@ -88,6 +92,13 @@ func (e *Experiment) Party(s Seat) (*Party, error) {
 
 // Gate makes the agent's gate over its records.
 func (e *Experiment) Gate(s *Seat) (*privacy.Gate, map[string]privacy.Oracle, error) {
+	if place := e.Seats.place(s.Self); place < 0 || place >= len(e.Plans) {
+		return nil, nil, config.Bad("self", s.Self, fmt.Sprintf("%d to %d, the agents that were built",
+			e.Seats.ID(0), e.Seats.ID(len(e.Plans)-1)))
+	}
+	if s.Ledger == nil {
+		return nil, nil, config.Bad("ledger", "none", "one: nothing is answered before it is charged")
+	}
 	a, m := e.PlanOf(s.Self), s.Mechanism
 	var err error
 	if m == nil {

@@ -163,6 +163,9 @@ type Ledgers struct {
 func (c Config) Check() error { return c.fill() }
 
 func (c *Config) fill() error {
+	if c.Graph == nil {
+		return config.Bad("graph", "none", "that of the members")
+	}
 	n := c.Graph.Agents()
 	if c.Missing == "" {
 		c.Missing = Wait
@@ -206,6 +209,20 @@ func (c *Config) fill() error {
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+	}
+	return nil
+}
+
+// checkParts refuses a node that lacks what it runs with.
+func (c *Config) checkParts() error {
+	for _, part := range []struct {
+		key  string
+		lack bool
+	}{{"algorithm", c.Algorithm == nil}, {"gate", c.Gate == nil}, {"transport", c.Transport == nil},
+		{"store", c.Store == nil}} {
+		if part.lack {
+			return config.Bad(part.key, "none", "one for the node to run with")
+		}
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,7 +87,7 @@ type process struct {
 // ledger.ErrRollback: the ledger lacks charges that the store knows of; or what
 // Config.Recover returns.
 func New(cfg Config) (*Node, error) {
-	if err := cfg.fill(); err != nil {
+	if err := cmp.Or(cfg.fill(), cfg.checkParts()); err != nil {
 		return nil, err
 	}
 	n := &Node{cfg: cfg, limits: limits{MaxPayload(cfg.Dim), messageValues * cfg.Dim, 0},

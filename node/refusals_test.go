@@ -11,10 +11,13 @@ import (
 	"time"
 
 	"sotto/agent"
+	"sotto/config"
 	"sotto/node"
 	"sotto/node/frame"
 	"sotto/node/mark"
 	"sotto/node/nodetest"
+	"sotto/privacy/ledger"
+	"sotto/privacy/ledger/ledgertest"
 )
 
 // refusing answers in place of one neighbor, until a time.
@@ -205,6 +208,34 @@ func TestAnswersOfWrongLength(t *testing.T) {
 		err := node.FromAnswer(b)
 		if !errors.Is(err, node.ErrUnreachable) || errors.Is(err, node.RefusedTwin) {
 			t.Errorf("%d bytes: %v", len(b), err)
+		}
+	}
+}
+
+// A node that lacks what it runs with is refused by the name of that.
+func TestNewRefusesWhatIsMissing(t *testing.T) {
+	_, err := node.New(node.Config{})
+	var bad *config.Error
+	if !errors.As(err, &bad) || bad.Key != "graph" {
+		t.Errorf("nothing at all: %v", err)
+	}
+	for key, drop := range map[string]func(c *node.Config){
+		"algorithm": func(c *node.Config) { c.Algorithm = nil },
+		"gate":      func(c *node.Config) { c.Gate = nil },
+		"transport": func(c *node.Config) { c.Transport = nil },
+		"store":     func(c *node.Config) { c.Store = nil },
+	} {
+		o := nodetest.Options{Factory: factory(t, "dsgd"), Rounds: 2,
+			Change: func(_ int, c *node.Config) { drop(c) }}
+		w := nodetest.NewWorld(t, o)
+		tr := openMemory(t, w.Graph.Agents()).Open(t, 0)
+		_, store, err := w.Node(t, 0, tr, ledgertest.NewCrashFS(), ledger.NewMemory(w.Filter(t)))
+		if !errors.As(err, &bad) || bad.Key != key {
+			t.Errorf("no %s: %v", key, err)
+		}
+		tr.Close()
+		if store != nil {
+			store.Close()
 		}
 	}
 }

@@ -204,6 +204,10 @@ func (g *Gate) Describe(q *agent.Query) (account.Release, account.Event, error) 
 	if err != nil {
 		return none, account.Event{}, err
 	}
+	if m == nil || o == nil {
+		return none, account.Event{}, fmt.Errorf("%w: the gate has no mechanism, or no oracle %q", ErrQuery,
+			q.Oracle)
+	}
 	r, err := o.Describe(q)
 	if err != nil {
 		return none, account.Event{}, err
@@ -302,6 +306,8 @@ func (g *Gate) Answer(q *agent.Query, dst tensor.Vec) error {
 	var seq uint64
 	if noiseOnly {
 		seq = g.noiseOnlySeq()
+	} else if g.ledger == nil {
+		return fmt.Errorf("%w: the gate has no ledger", ErrQuery)
 	} else if seq, err = g.ledger.Charge(ev); err != nil {
 		return err
 	}

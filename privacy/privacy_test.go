@@ -264,3 +264,20 @@ func TestGateNoiseOnly(t *testing.T) {
 		t.Errorf("the oracle itself: %v", err)
 	}
 }
+
+// A gate that lacks a part answers nothing.
+func TestGateWithoutParts(t *testing.T) {
+	var read []string
+	o := map[string]privacy.Oracle{"sum": sum{data: []float32{1}, read: &read, dim: 1}}
+	for name, g := range map[string]*privacy.Gate{
+		"ledger":    privacy.NewGate(nil, privacy.Gaussian{NoiseMultiplier: 1}, o),
+		"mechanism": privacy.NewGate(ledger.NewMemory(nil), nil, o),
+		"oracle": privacy.NewGate(ledger.NewMemory(nil), privacy.Gaussian{NoiseMultiplier: 1},
+			map[string]privacy.Oracle{"sum": nil}),
+	} {
+		err := g.Answer(&agent.Query{Oracle: "sum", At: tensor.Vec{0}}, make(tensor.Vec, 1))
+		if !errors.Is(err, privacy.ErrQuery) || len(read) > 0 {
+			t.Errorf("without %s: %v, read %q", name, err, read)
+		}
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"sotto/config"
 	"sotto/data"
 	"sotto/data/schema"
 	"sotto/experiment"
@@ -158,6 +159,9 @@ func Run(ctx context.Context, e *experiment.Experiment, opt Options) (*Result, e
 
 // begin starts all agents.
 func begin(e *experiment.Experiment, opt Options, restored [][]ledger.Record) (*Training, error) {
+	if e == nil {
+		return nil, config.Bad("experiment", "none", "one of experiment.Build")
+	}
 	if err := experiment.Unchanged(e.File); err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"sotto/experiment"
 	"sotto/experiment/experimenttest"
 	"sotto/experiment/run"
+	"sotto/privacy/ledger"
 )
 
 // A field that a program sets after Parse changed the configuration that is kept with a
@@ -80,5 +81,19 @@ func TestAFileIsBuiltAgain(t *testing.T) {
 	}
 	if _, err := f.Build(""); err != nil {
 		t.Errorf("of another number of members: %v", err)
+	}
+}
+
+// Arguments that a program forgot or took from elsewhere are errors with their names.
+func TestArgumentsAreNamed(t *testing.T) {
+	e := small(t)
+	_, nobody := e.Party(experiment.Seat{Self: 9, Ledger: ledger.NewMemory(nil)})
+	_, noLedger := e.Party(experiment.Seat{Fresh: true})
+	_, nothing := run.Run(context.Background(), nil, run.Options{})
+	for want, err := range map[string]error{"self": nobody, "ledger": noLedger, "experiment": nothing} {
+		var bad *config.Error
+		if !errors.As(err, &bad) || bad.Key != want {
+			t.Errorf("%s: %v", want, err)
+		}
 	}
 }

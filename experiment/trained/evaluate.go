@@ -53,6 +53,9 @@ type labelled struct {
 // Evaluate judges the model on records of ReadLabelled. The baseline predicts the most
 // frequent class, or the mean target, of the very same records.
 func (m *Model) Evaluate(r *Records) (*Evaluation, error) {
+	if r == nil {
+		return nil, errNoRecords
+	}
 	z, err := m.outputs(r.X)
 	if err != nil {
 		return nil, err

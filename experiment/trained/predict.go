@@ -40,9 +40,7 @@ func (m *Model) Predict(x tensor.Mat) ([]Prediction, error) {
 		row := make([]float64, z.Cols)
 		for k, v := range z.Row(i) {
 			if row[k] = float64(v); math.IsNaN(row[k]) || math.IsInf(row[k], 0) {
-				return nil, &config.Error{Key: fmt.Sprintf("record %d", i+1),
-					Found:   "a prediction that is not finite",
-					Allowed: "features of the size of those in training"}
+				return nil, unpredicted(m, i, x.Row(i))
 			}
 		}
 		p := &all[i]
@@ -60,6 +58,17 @@ func (m *Model) Predict(x tensor.Mat) ([]Prediction, error) {
 		p.Class = names[p.Index]
 	}
 	return all, nil
+}
+
+// unpredicted is the error of a record whose prediction is not finite.
+func unpredicted(m *Model, i int, x []float32) error {
+	key := fmt.Sprintf("record %d", i+1)
+	for k, v := range x {
+		if v-v != 0 {
+			return config.Bad(key+", feature "+m.Features()[k], v, "a finite number")
+		}
+	}
+	return config.Bad(key, "a prediction that is not finite", "features of the size of those in training")
 }
 
 // outputs are the model's own of each row of x.

@@ -31,6 +31,8 @@ func (m *Model) Read(path string, how schema.Reading) (*Records, error) {
 	return m.read(path, how, false)
 }
 
+var errNoRecords = config.Bad("records", "none", "those of Read or ReadLabelled")
+
 // ReadLabelled is Read of records whose target is known.
 func (m *Model) ReadLabelled(path string, how schema.Reading) (*Records, error) {
 	return m.read(path, how, true)

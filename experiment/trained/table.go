@@ -31,6 +31,9 @@ type Table struct {
 
 // Table predicts all records, and says which rows have no prediction.
 func (m *Model) Table(r *Records) (*Table, error) {
+	if r == nil {
+		return nil, errNoRecords
+	}
 	all, err := m.Predict(r.X)
 	if err != nil {
 		return nil, err

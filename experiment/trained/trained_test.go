@@ -266,3 +266,22 @@ func TestLoadRefuses(t *testing.T) {
 		t.Error("three features for two")
 	}
 }
+
+// A cell that is no number is named, and records that were forgotten.
+func TestWhatCannotBePredicted(t *testing.T) {
+	m := load(t, folder(t, "[model]\nname = \"logistic\"\n", "", "1x2x1, 2 classes", tensor.Vec{1, 0}), "0")
+	x := tensor.NewMat(2, 2)
+	x.Row(1)[1] = float32(math.Inf(1))
+	_, cell := m.Predict(x)
+	_, table := m.Table(nil)
+	_, evaluated := m.Evaluate(nil)
+	for want, err := range map[string]error{"record 2, feature 2": cell, "records": table} {
+		var bad *config.Error
+		if !errors.As(err, &bad) || bad.Key != want {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+	if evaluated == nil {
+		t.Error("no records are evaluated")
+	}
+}
