@@ -48,9 +48,11 @@ type blocks struct {
 const effectiveError = 1e-9
 
 // NewDecor refuses noise that is not positive and finite, an effective multiplier below
-// the own one's, or above it where nothing is shared, and neighbors without secrets. It
-// takes Effective from the caller: account/network.Decor computes it.
+// the own one's or above that of all noise together, and neighbors without secrets. What
+// others see can only take from that of all, and account/network.Decor computes how much:
+// between the two NewDecor believes the caller.
 func NewDecor(d Decor) (Mechanism, error) {
+	most := math.Hypot(d.NoiseMultiplier, math.Sqrt(float64(len(d.Neighbors)))*d.Pair)
 	switch {
 	case !positive(d.NoiseMultiplier):
 		return nil, config.Bad("noise_multiplier", d.NoiseMultiplier, "above 0 and finite")
@@ -59,9 +61,10 @@ func NewDecor(d Decor) (Mechanism, error) {
 	case !(d.Effective >= d.NoiseMultiplier) || math.IsInf(d.Effective, 1):
 		return nil, config.Bad("effective noise", d.Effective,
 			fmt.Sprintf("at least the own %g, and finite", d.NoiseMultiplier))
-	case d.Pair == 0 && d.Effective > d.NoiseMultiplier*(1+effectiveError):
+	case d.Effective > most*(1+effectiveError):
 		return nil, config.Bad("effective noise", d.Effective,
-			fmt.Sprintf("the own %g: no noise is shared", d.NoiseMultiplier))
+			fmt.Sprintf("at most %g: all the noise of an answer, with what %d neighbors share", most,
+				len(d.Neighbors)))
 	case len(d.Neighbors) > 0 && d.Secret == nil:
 		return nil, config.Bad("secret", "nothing", "what each neighbor shares")
 	}

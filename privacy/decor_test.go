@@ -121,7 +121,8 @@ func TestDecorCovariance(t *testing.T) {
 func TestDecorEvent(t *testing.T) {
 	r := privacytest.Release(3, 1)
 	r.Sampler = account.Sampler{Kind: account.Poisson, SampleRate: .1}
-	m, err := privacy.NewDecor(privacy.Decor{NoiseMultiplier: .25, Pair: 1, Effective: 1.4, Curious: "none"})
+	m, err := privacy.NewDecor(privacy.Decor{NoiseMultiplier: .25, Pair: 1, Effective: 1.4, Curious: "none",
+		Neighbors: []agent.ID{1, 2}, Secret: func(agent.ID) []byte { return []byte{1} }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +136,9 @@ func TestDecorEvent(t *testing.T) {
 	}
 	for _, d := range []privacy.Decor{{NoiseMultiplier: 0, Effective: 1}, {NoiseMultiplier: 1, Effective: .9},
 		{NoiseMultiplier: 1, Pair: math.NaN(), Effective: 1}, {NoiseMultiplier: 1, Pair: -1, Effective: 1},
-		{NoiseMultiplier: 1e-4, Effective: 1000},
+		{NoiseMultiplier: 1e-4, Effective: 1000}, {NoiseMultiplier: .25, Pair: 1, Effective: 1.4},
+		{NoiseMultiplier: .25, Pair: 1, Effective: 1.44, Neighbors: []agent.ID{1, 2},
+			Secret: func(agent.ID) []byte { return []byte{1} }},
 		{NoiseMultiplier: 1, Pair: 1, Effective: 1, Neighbors: []agent.ID{1}}} {
 		if _, err := privacy.NewDecor(d); err == nil {
 			t.Errorf("%s was accepted", fmt.Sprintf("%+v", d))
