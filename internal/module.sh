@@ -23,7 +23,7 @@ find . -name '*.go' -not -path './.git/*' | while IFS= read -r f; do
 	if cmp -s "$f" "$f.new"; then rm "$f.new"; else cat "$f.new" >"$f" && rm "$f.new"; fi
 done
 sed "s#^module $quoted\$#module $new#" go.mod >go.mod.new && cat go.mod.new >go.mod && rm go.mod.new
-for m in examples/embed/go.mod examples/library/go.mod reproduce/campaign/manifest/go.mod; do
+for m in examples/embed/go.mod examples/library/go.mod examples/peer/go.mod reproduce/campaign/manifest/go.mod; do
 	sed "s#^\(require \)\{0,1\}\([[:space:]]*\)$quoted v0.0.0#\1\2$new v0.0.0#; s#^replace $quoted =>#replace $new =>#" $m >$m.new && cat $m.new >$m && rm $m.new
 done
 echo "module $old is now $new"
