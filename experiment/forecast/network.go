@@ -65,6 +65,7 @@ func Graph(e *experiment.Experiment) rundir.Graph {
 		Links:       e.Graphs.Spectrum.Links,
 		SpectralGap: nan,
 		Fiedler:     nan,
+		NotComputed: e.Graphs.Spectrum.NotComputed,
 	}
 	if e.Graphs.Spectrum.Computed {
 		g.SpectralGap, g.Fiedler = jsonfloat.Float(e.Graphs.Spectrum.Gap),

@@ -104,7 +104,8 @@ func TestGraphInWords(t *testing.T) {
 			"normalized Fiedler value 0.5000", .4, ring},
 		{"0.5", "file, 4 links, spectral gap 0.0000 (lambda_n is -1, and disagreement does not shrink; " +
 			"1 - lambda_2 is 1.0000), normalized Fiedler value 0.5000", 0, ring},
-		{"0.1", "exp-directed, 10 of 40 links in the first round, spectrum not computed", 0,
+		{"0.1", "exp-directed, 10 of 40 links in the first round, spectrum not computed: " +
+			"the matrix is not in detailed balance", 0,
 			[]string{"topology.graph=exp-directed", "topology.agents=10", "algorithm.name=sgp"}},
 		{"0.1", "complete, 45 links, spectral gap 1.0000, normalized Fiedler value 1.0000", 0,
 			[]string{"topology.graph=complete", "topology.agents=10"}},

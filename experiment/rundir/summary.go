@@ -136,7 +136,8 @@ type Graph struct {
 	// 1 - |lambda_n(W)| where it is less, and how fast disagreement shrinks follows from
 	// it
 	AbsoluteGap *jsonfloat.Float `json:"gap_absolute,omitempty"`
-	Fiedler     jsonfloat.Float  `json:"normalized_fiedler"` // lambda_2(Laplacian) / n
+	Fiedler     jsonfloat.Float  `json:"normalized_fiedler"`              // lambda_2(Laplacian) / n
+	NotComputed string           `json:"spectrum_not_computed,omitempty"` // why these are NaN
 }
 
 // Summary is summary.json, and what "sotto run --output json" prints.

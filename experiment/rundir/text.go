@@ -229,7 +229,7 @@ const never = 1e-9
 // fast disagreement shrinks; summaries of earlier versions know that of lambda_2 alone.
 func (g *Graph) Spectrum() string {
 	if math.IsNaN(float64(g.SpectralGap)) {
-		return "spectrum not computed"
+		return strings.TrimSuffix("spectrum not computed: "+g.NotComputed, ": ")
 	}
 	gap := "spectral gap " + Gap(float64(g.SpectralGap))
 	if least := g.AbsoluteGap; least != nil {
