@@ -9,8 +9,11 @@ import (
 	"strings"
 	"testing"
 
+	"sotto/agent"
 	"sotto/node"
 	"sotto/node/checkpoint"
+	"sotto/node/wire"
+	"sotto/privacy"
 	"sotto/privacy/ledger"
 	"sotto/topology"
 )
@@ -71,7 +74,12 @@ func aNode(t *testing.T) *node.Node {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	n, err := node.New(node.Config{Pace: node.Pace{Graph: g, Rounds: 1}, Store: s})
+	n, err := node.New(node.Config{
+		Learner:   node.Learner{Algorithm: struct{ agent.Algorithm }{}, Gate: privacy.NewGate(nil, nil, nil)},
+		Pace:      node.Pace{Graph: g, Rounds: 1},
+		Transport: wire.NewMemory(2, 1).Open(0),
+		Store:     s,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
