@@ -26,7 +26,7 @@ func TestAHelloWhileARestoredMemberGoesOn(t *testing.T) {
 }
 
 func greetedMeanwhile(t *testing.T, name string, o nodetest.Options) {
-	const member, neighbor = 1, 2
+	const member, neighbor = 1, agent.ID(2)
 	r := &restored{}
 	o.Rounds = 60
 	o.Change = r.slow(member, func(i int, c *node.Config) {
@@ -36,7 +36,7 @@ func greetedMeanwhile(t *testing.T, name string, o nodetest.Options) {
 			c.Missing = node.Proceed
 		}
 		if i == member {
-			c.Transport = &forward{c.Transport, t, map[agent.ID]uint64{}}
+			c.Transport = &forward{c.Transport, t, neighbor, 0}
 		}
 	}, o.Change)
 	r.running = prepare(t, o, openMemory)
@@ -53,8 +53,8 @@ func greetedMeanwhile(t *testing.T, name string, o nodetest.Options) {
 	r.led[member] = first(t, r.led[member], then)
 	greeted := false
 	r.rejoining = map[int]func(){member: func() {
-		r.halt(neighbor)
-		r.start(t, neighbor)
+		r.halt(int(neighbor))
+		r.start(t, int(neighbor))
 		time.Sleep(2 * time.Second)
 		greeted = true
 	}}
@@ -65,20 +65,22 @@ func greetedMeanwhile(t *testing.T, name string, o nodetest.Options) {
 	}
 }
 
-// forward is a way on which nobody is sent anything of a generation before one that it
-// was sent something of.
+// forward is a way on which one neighbor is sent nothing of a generation before one that
+// it was sent something of.
 type forward struct {
 	node.Transport
-	t    *testing.T
-	last map[agent.ID]uint64
+	t        *testing.T
+	neighbor agent.ID
+	last     uint64 // of the link's goroutine
 }
 
 func (f *forward) Send(ctx context.Context, to agent.ID, raw []byte) error {
-	if g := node.MarkOf(raw).Generation; to == 2 && g < f.last[to] {
-		f.t.Errorf("a frame of kind %d is of generation %d, after one of %d", frame.Kind(raw[5]), g,
-			f.last[to])
-	} else if to == 2 {
-		f.last[to] = g
+	if g := node.MarkOf(raw).Generation; to == f.neighbor {
+		if g < f.last {
+			f.t.Errorf("a frame of kind %d is of generation %d, after one of %d", frame.Kind(raw[5]), g,
+				f.last)
+		}
+		f.last = g
 	}
 	return f.Transport.Send(ctx, to, raw)
 }

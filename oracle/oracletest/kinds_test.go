@@ -35,7 +35,7 @@ func points(targets bool) *data.Dataset {
 }
 
 // public is what the oracles are made from.
-func public(t *testing.T, name string, edit func(*oracle.Public)) func(account.Unit) oracle.Public {
+func public(t *testing.T, name string) func(account.Unit) oracle.Public {
 	t.Helper()
 	shape := model.Shape{Height: 1, Width: 1, Channels: cols, Classes: 2}
 	if name == "least-squares" {
@@ -58,9 +58,6 @@ func public(t *testing.T, name string, edit func(*oracle.Public)) func(account.U
 			p.Sums.Persons = oracle.Persons{MaxRows: 2, Gradient: "mean"}
 		case account.UnitOwner:
 			p.ExpectedBatchSize = 1
-		}
-		if edit != nil {
-			edit(&p)
 		}
 		return p
 	}
@@ -86,7 +83,7 @@ func TestKinds(t *testing.T) {
 				o := oracletest.Options{
 					Query: agent.Query{Oracle: name, Operator: agent.Operator{Name: oracle.ForwardBackward,
 						Gamma: .6, L1: .05, Bound: 1, Lambda: .3}},
-					Public: public(t, m, nil),
+					Public: public(t, m),
 					Data:   points(m == "least-squares"),
 				}
 				if name == oracle.StatefulResidualName {

@@ -3,6 +3,7 @@ package oracletest
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"sotto/data"
@@ -123,3 +124,6 @@ func (d *records) String() string {
 	}
 	return fmt.Sprintf("%d %s", len(d.rows), b.String())
 }
+
+// clone is a copy of records that may be changed.
+func (d *records) clone() *records { return &records{slices.Clone(d.rows)} }
