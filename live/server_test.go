@@ -188,9 +188,7 @@ func TestLoad(t *testing.T) {
 	for range 50 {
 		all.Go(func() { errs <- watch(ctx, s.URL(), `"end":{"state":"done"`) })
 	}
-	for s.count() < 51 {
-		time.Sleep(5 * time.Millisecond)
-	}
+	viewers(t, s, 51)
 	longest := time.Duration(0)
 	for k := range 3000 {
 		began := time.Now()
@@ -210,14 +208,14 @@ func TestLoad(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	slow.Close()
+	viewers(t, s, 0) // one that is still there would take the place of one of the next
 	ctx, leave := context.WithCancel(context.Background())
 	defer leave()
 	for range mostViewers {
 		all.Go(func() { watch(ctx, s.URL(), "never") })
 	}
-	for s.count() < mostViewers {
-		time.Sleep(5 * time.Millisecond)
-	}
+	viewers(t, s, mostViewers)
 	if err := watch(ctx, s.URL(), "x"); err == nil || !strings.Contains(err.Error(), "503") {
 		t.Errorf("one too many: %v", err)
 	}
@@ -225,10 +223,20 @@ func TestLoad(t *testing.T) {
 	all.Wait()
 }
 
-func (s *Server) count() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.viewers
+// viewers waits until a server has so many.
+func viewers(t *testing.T, s *Server, want int) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
+		s.mu.Lock()
+		got := s.viewers
+		s.mu.Unlock()
+		if got == want {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%d viewers, want %d", got, want)
+		}
+	}
 }
 
 // The end of a run reaches the pages that are open before the server goes.
@@ -238,9 +246,7 @@ func TestCloseWaitsForTheEnd(t *testing.T) {
 	stream.Emit(&event.Begin{What: event.OfRun, Name: "r", Unit: "round"})
 	got := make(chan error, 1)
 	go func() { got <- watch(context.Background(), s.URL(), `"end":{"state":"done"`) }()
-	for s.count() == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	viewers(t, s, 1)
 	stream.Emit(&event.End{State: event.Done})
 	s.Close()
 	if err := <-got; err != nil {
@@ -347,9 +353,7 @@ func TestManyCells(t *testing.T) {
 			resp.Body.Close()
 		}
 	})
-	for s.count() == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	viewers(t, s, 1)
 	for k := range mostCells + 10 {
 		if code := look(k); code != 200 {
 			t.Errorf("cell %d: %d", k, code)
