@@ -56,6 +56,7 @@ type Experiment struct {
 type Seats struct {
 	Self  agent.ID // number of the first
 	Owned bool     // there is one, which does not know the others' records
+	noise string   // that its plans are priced by: privacy.Scheme
 }
 
 // ID is the number of the agent at a place among those of this process.

@@ -80,9 +80,6 @@ func releasedRecords(*Experiment) (privacy.Scheme, error) {
 // targetOf is what the run's plans are calibrated to.
 func targetOf(f *File) plan.Target {
 	p := &f.Privacy
-	t := plan.Target{Accountant: p.Accountant, Adjacency: p.adjacency, Unit: p.unit,
-		Delta: p.TargetDelta, Epsilon: p.TargetEpsilon, Noise: p.NoiseMultiplier,
-		Reserve: p.Reserve}
-	t.Shares = p.shares()
-	return t
+	return plan.Target{Accountant: p.Accountant, Adjacency: p.adjacency, Unit: p.unit, Delta: p.TargetDelta,
+		Epsilon: p.TargetEpsilon, Noise: p.NoiseMultiplier, Reserve: p.Reserve, Shares: p.shares()}
 }

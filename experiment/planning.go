@@ -70,10 +70,7 @@ func (e planner) makePlans() error {
 	if err := f.Pace.plan.rehearse(e); err != nil {
 		return f.At("algorithm", err)
 	}
-	if err := e.checkQueries(); err != nil {
-		return err
-	}
-	if err := cmp.Or(e.checkRecursion(), checkMixing(f, &e.Graphs)); err != nil {
+	if err := cmp.Or(e.checkQueries(), e.checkRecursion(), checkMixing(f, &e.Graphs)); err != nil {
 		return err
 	}
 	if err := f.Placed("replication", f.Replication.Planned(&e.Setup, e.Plans)); err != nil {
@@ -85,6 +82,7 @@ func (e planner) makePlans() error {
 			return err
 		}
 	}
+	e.Seats.noise = e.Setup.Scheme.String()
 	if !f.Private() {
 		return nil
 	}

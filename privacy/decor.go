@@ -74,6 +74,10 @@ func NewDecor(d Decor) (Mechanism, error) {
 
 // Event is a Gaussian event at Effective under the release's sampler.
 func (m Decor) Event(r account.Release) (account.Event, error) {
+	if m.blocks == nil {
+		return account.Event{}, config.Bad("mechanism", "a Decor that NewDecor has not made",
+			"what NewDecor returns")
+	}
 	return Gaussian{NoiseMultiplier: m.Effective}.Event(r)
 }
 

@@ -146,6 +146,14 @@ func TestDecorEvent(t *testing.T) {
 	}
 }
 
+// A Decor that NewDecor has not made is refused before it answers.
+func TestDecorWithoutNewDecor(t *testing.T) {
+	d := privacy.Decor{NoiseMultiplier: 1, Effective: 1}
+	if _, err := d.Event(privacytest.Release(3, 1)); err == nil {
+		t.Error("it has an event")
+	}
+}
+
 // A query may scale all of the noise: the sum keeps the own noise alone, and answers of
 // one round have noise of their own. 6 standard deviations of 20,000 coordinates: false
 // reject below 1e-8 each.

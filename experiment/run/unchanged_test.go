@@ -10,6 +10,7 @@ import (
 	"sotto/experiment"
 	"sotto/experiment/experimenttest"
 	"sotto/experiment/run"
+	"sotto/privacy"
 	"sotto/privacy/ledger"
 )
 
@@ -29,7 +30,7 @@ func TestAChangedFileIsRefused(t *testing.T) {
 		"privacy.max_grad_norm": func(f *experiment.File) { f.Privacy.MaxGradNorm *= 2 },
 		"evaluate.every":        func(f *experiment.File) { f.Evaluate.Every++ },
 		"clock.wakes":           func(f *experiment.File) { f.Clock.Wakes++ },
-		"algorithm.steps":       func(f *experiment.File) { f.Steps++ },
+		"File.Steps":            func(f *experiment.File) { f.Steps++ },
 	} {
 		check := func(from string, err error) {
 			t.Helper()
@@ -81,6 +82,27 @@ func TestAFileIsBuiltAgain(t *testing.T) {
 	}
 	if _, err := f.Build(""); err != nil {
 		t.Errorf("of another number of members: %v", err)
+	}
+}
+
+// Noise that is not what plans were priced by answers nothing: it would be charged by
+// other events, or by none.
+func TestNoiseIsThatOfThePlan(t *testing.T) {
+	for _, answers := range []privacy.Mechanism{privacy.Withheld{}, privacy.PostProcessed{}, privacy.None{}} {
+		e := small(t)
+		seat := experiment.Seat{Ledger: ledger.NewMemory(nil)}
+		if _, err := e.Party(seat); err != nil {
+			t.Fatal(err)
+		}
+		e.Setup.Scheme = privacy.Fixed{Answers: answers}
+		var bad *config.Error
+		if _, err := e.Party(seat); !errors.As(err, &bad) || bad.Key != "Setup.Scheme" {
+			t.Errorf("%T: Party says %v", answers, err)
+		}
+		if _, err := run.Run(context.Background(), e, run.Options{}); !errors.As(err, &bad) ||
+			bad.Key != "Setup.Scheme" {
+			t.Errorf("%T: Run says %v", answers, err)
+		}
 	}
 }
 

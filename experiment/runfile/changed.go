@@ -29,7 +29,7 @@ func changed(section string, was, now reflect.Value) error {
 		}
 		name, _, _ := strings.Cut(field.Tag.Get("toml"), ",")
 		if name == "" || name == "-" {
-			name = strings.ToLower(field.Name)
+			section, name = "File", field.Name // no key
 		}
 		return config.Bad(strings.TrimPrefix(section+"."+name, "."), now.Field(i).Interface(), fmt.Sprintf(
 			"%v, as experiment.Parse has read it: a field that a program sets afterwards changes no run",

@@ -25,6 +25,8 @@ var (
 	ErrExhausted = errors.New("account: privacy budget exhausted")
 
 	errInvalidEvent = config.Bad("event", "the zero Event", "an event made by a constructor")
+	errNotMade      = config.Bad("accountant", "the zero value", "one made by a constructor, such as New")
+	errNoFilter     = config.Bad("filter", "the zero value", "one made by a constructor")
 )
 
 // Interval holds an epsilon: the true value of the events lies in [Lower, Upper]. Upper

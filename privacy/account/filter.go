@@ -139,6 +139,9 @@ type additive struct {
 }
 
 func (f *additive) admit(ev Event, times int) error {
+	if f.cost == nil {
+		return errNoFilter
+	}
 	if err := checkTimes(times); err != nil {
 		return err
 	}

@@ -27,12 +27,21 @@ func (g *ExactGaussian) check(b *body) error {
 	return nil
 }
 
-// Mu returns the GDP parameter of everything composed, +Inf for non-private events.
+// Mu returns the GDP parameter of everything composed, +Inf for non-private events and of
+// the zero accountant.
 func (g *ExactGaussian) Mu() float64 {
-	i, _ := g.worst("", anyEpsilon, func(l []entry) (Interval, error) {
+	mu, err := g.total()
+	if err != nil {
+		return math.Inf(1)
+	}
+	return mu
+}
+
+func (g *ExactGaussian) total() (float64, error) {
+	i, err := g.worst("", anyEpsilon, func(l []entry) (Interval, error) {
 		return Interval{0, totalMu(l, g.unit)}, nil
 	})
-	return i.Upper
+	return i.Upper, err
 }
 
 // totalMu composes entries that are all Gaussian.
@@ -72,7 +81,11 @@ func (g *ExactGaussian) Epsilon(delta float64) (Interval, error) {
 	if err := checkDelta(delta); err != nil {
 		return Interval{}, err
 	}
-	i := gaussianInterval(g.Mu(), delta)
+	mu, err := g.total()
+	if err != nil {
+		return Interval{}, err
+	}
+	i := gaussianInterval(mu, delta)
 	if g.coarse() {
 		i.Lower = 0
 	}
@@ -90,12 +103,16 @@ func (g *ExactGaussian) Delta(epsilon float64) (Interval, error) {
 	if err := checkEpsilon(epsilon); err != nil {
 		return Interval{}, err
 	}
-	d := GaussianDelta(g.Mu(), epsilon)
+	mu, err := g.total()
+	if err != nil {
+		return Interval{}, err
+	}
+	d := GaussianDelta(mu, epsilon)
 	i := Interval{Lower: d * (1 - 1e-12), Upper: math.Min(1, d*(1+1e-12))}
 	if g.coarse() {
 		i.Lower = 0
 	}
-	if i.Upper == 0 && g.Mu() > 0 {
+	if i.Upper == 0 && mu > 0 {
 		i.Upper = math.SmallestNonzeroFloat64 // the true one is smaller than any number there is
 	}
 	return i, nil

@@ -15,6 +15,9 @@ type Profile struct {
 // Profile composes once for many read-outs: curves, trade-off points and the best
 // Gaussian bound.
 func (d *PrivacyLoss) Profile() (*Profile, error) {
+	if d.supports == nil {
+		return nil, errNotMade
+	}
 	all, nonPrivate := d.branches()
 	if nonPrivate {
 		return &Profile{[]func(float64) float64{func(float64) float64 { return 1 }}}, nil

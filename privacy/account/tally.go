@@ -45,6 +45,9 @@ type addition struct {
 
 // Compose adds times adaptive copies of ev; see Accountant.
 func (t *tally) Compose(ev Event, times int) error {
+	if t.supports == nil {
+		return errNotMade
+	}
 	if ev.body == nil {
 		return errInvalidEvent
 	}
@@ -191,6 +194,9 @@ func (t *tally) takePart(events []entry) {
 // has.
 func (t *tally) worst(q question, unbounded Interval, of func(l []entry) (Interval, error)) (Interval,
 	error) {
+	if t.supports == nil {
+		return Interval{}, errNotMade
+	}
 	all, nonPrivate := t.branches()
 	if nonPrivate {
 		return unbounded, nil
@@ -230,6 +236,9 @@ type snapshotEntry struct {
 
 // MarshalJSON saves what was composed; Restore reads it.
 func (t *tally) MarshalJSON() ([]byte, error) {
+	if t.supports == nil {
+		return nil, errNotMade
+	}
 	s := snapshot{
 		V:          1,
 		Accountant: t.name,
