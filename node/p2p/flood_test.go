@@ -174,9 +174,9 @@ func TestHalfOpenConnectionsKeepNobodyOut(t *testing.T) {
 	}
 }
 
-// retry sends as a node does, for at most 4 s.
+// retry sends as a node does, for at most 30 s.
 func retry(tr node.Transport, to agent.ID) (err error) {
-	for until := time.Now().Add(4 * time.Second); time.Now().Before(until); {
+	for until := time.Now().Add(30 * time.Second); time.Now().Before(until); {
 		if err = send(tr, to); err == nil {
 			return nil
 		}
