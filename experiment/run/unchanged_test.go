@@ -88,20 +88,21 @@ func TestAFileIsBuiltAgain(t *testing.T) {
 // Noise that is not what plans were priced by answers nothing: it would be charged by
 // other events, or by none.
 func TestNoiseIsThatOfThePlan(t *testing.T) {
-	for _, answers := range []privacy.Mechanism{privacy.Withheld{}, privacy.PostProcessed{}, privacy.None{}} {
+	for _, noise := range []privacy.Scheme{nil, privacy.Fixed{Answers: privacy.Withheld{}},
+		privacy.Fixed{Answers: privacy.PostProcessed{}}, privacy.Fixed{Answers: privacy.None{}}} {
 		e := small(t)
 		seat := experiment.Seat{Ledger: ledger.NewMemory(nil)}
 		if _, err := e.Party(seat); err != nil {
 			t.Fatal(err)
 		}
-		e.Setup.Scheme = privacy.Fixed{Answers: answers}
+		e.Setup.Scheme = noise
 		var bad *config.Error
 		if _, err := e.Party(seat); !errors.As(err, &bad) || bad.Key != "Setup.Scheme" {
-			t.Errorf("%T: Party says %v", answers, err)
+			t.Errorf("%v: Party says %v", noise, err)
 		}
 		if _, err := run.Run(context.Background(), e, run.Options{}); !errors.As(err, &bad) ||
 			bad.Key != "Setup.Scheme" {
-			t.Errorf("%T: Run says %v", answers, err)
+			t.Errorf("%v: Run says %v", noise, err)
 		}
 	}
 }
