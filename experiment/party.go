@@ -102,7 +102,7 @@ func (e *Experiment) Gate(s *Seat) (*privacy.Gate, map[string]privacy.Oracle, er
 	a, m := e.PlanOf(s.Self), s.Mechanism
 	var err error
 	if got := e.Setup.Scheme; got == nil || got.String() != e.Seats.noise {
-		return nil, nil, config.Bad("Setup.Scheme", fmt.Sprint(got), "what the run was planned with, "+e.Seats.noise)
+		return nil, nil, config.Bad("Setup.Scheme", fmt.Sprint(got), "that of the plan, "+e.Seats.noise)
 	}
 	if m == nil {
 		if m, err = e.Setup.Scheme.Mechanism(s.Self, a.Noise, s.Secret); err != nil {
