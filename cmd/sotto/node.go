@@ -296,7 +296,7 @@ func (f *nodeFlags) sayResult(w io.Writer, d *owner.Daemon, r *owner.Result, s *
 	if s.Pace == node.InVisits {
 		row("visits", "%d, of %s", s.Round, config.Count(len(d.Terms.Holders), "token"))
 	} else if s.Pace == node.InWakes {
-		row("wakes", "%d of %d, %d without the neighbor that was drawn, %d met on one side only", s.Round,
+		row("wakes", "%d of %d, %d meetings refused or missed, %d were one-sided", s.Round,
 			s.Rounds, s.Counts.Missing+s.Counts.Busy, s.Counts.OneSided)
 	} else {
 		row("rounds", "%d, %s missing, %d of them one-sided, %s skipped", s.Round,
@@ -313,7 +313,7 @@ func (f *nodeFlags) sayResult(w io.Writer, d *owner.Daemon, r *owner.Result, s *
 	}
 	sayFigures(row, d.State, r)
 	row("model", "%s", filepath.Join(d.State, owner.ModelFile))
-	row("statement", "%s, signed; sotto ledger verify %s recomputes it",
+	row("statement", "%s, signed; sotto ledger verify %s computes an epsilon from the charges again",
 		filepath.Join(d.State, owner.StatementFile), ledger)
 	return flush()
 }

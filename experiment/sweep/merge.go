@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"sotto/config"
@@ -13,8 +14,8 @@ import (
 
 // Merge joins the cells files of a sweep's shards. Files must have the same axes, and lie
 // in directories of one sweep where these are named after it; rows of one cell must
-// agree, all be of one engine and arithmetic, and no cell below the highest may be
-// missing.
+// agree, all be of one engine and arithmetic, no cell below the highest may be missing,
+// and the shard of the next cell must be there, where names say shards.
 func Merge(paths []string) ([]byte, error) {
 	if len(paths) == 0 {
 		return nil, nil
@@ -43,7 +44,36 @@ func Merge(paths []string) ([]byte, error) {
 				first.Arithmetic, r.Arithmetic, i), "one arithmetic in all shards")
 		}
 	}
+	if err := nextShard(paths, len(rows)); err != nil {
+		return nil, err
+	}
 	return rowfile.Encode(rows, codec), nil
+}
+
+// shardName is the name of a shard's file: see cellsName.
+var shardName = regexp.MustCompile(`^cells-(\d+)-of-(\d+)\.csv$`)
+
+// nextShard refuses files of which none is of the shard that would have the cell after
+// the last: that nothing is missing at the end is what its file shows, empty or not.
+func nextShard(paths []string, cells int) error {
+	of, given := 0, map[int]bool{}
+	for _, path := range paths {
+		m := shardName.FindStringSubmatch(filepath.Base(path))
+		if m == nil {
+			return nil
+		}
+		shard, err := strconv.Atoi(m[1])
+		n, bad := strconv.Atoi(m[2])
+		if err != nil || bad != nil || n < 1 || of > 0 && n != of {
+			return nil
+		}
+		of, given[shard] = n, true
+	}
+	if next := cells % max(1, of); of > 0 && !given[next] {
+		return config.Bad("shard", fmt.Sprintf("no file of shard %d of %d", next, of),
+			"all shards of the sweep")
+	}
+	return nil
 }
 
 // ofPrecision says that cells may differ in the arithmetic on one machine.

@@ -160,6 +160,24 @@ func TestSweepIsResumable(t *testing.T) {
 	}
 }
 
+// Of ten shards of 8 cells, the last that has a cell is missed as any other.
+func TestTheLastShardIsMissed(t *testing.T) {
+	_, want := sweepTo(t, tiny(t), Options{Out: t.TempDir()})
+	const shards = 10
+	out, paths := t.TempDir(), make([]string, shards)
+	for shard := range paths {
+		dir, _ := sweepTo(t, tiny(t), Options{Out: out, Part: Part{Shard: shard, Shards: shards}})
+		paths[shard] = filepath.Join(dir, cellsName(shard, shards))
+	}
+	if got, err := Merge(paths); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("all shards: %v", err)
+	}
+	var bad *config.Error
+	if _, err := Merge(slices.Delete(paths, 7, 8)); !errors.As(err, &bad) || bad.Key != "shard" {
+		t.Errorf("without the last: %v", err)
+	}
+}
+
 // Shards of two sweeps, of two engines and of two arithmetics are not joined.
 func TestMergeOfTwoSweeps(t *testing.T) {
 	out := t.TempDir()
