@@ -32,8 +32,9 @@ func Forked(s *node.Status) string {
 		return fmt.Sprintf("not all have this run's roster: %s. Compare digests (sotto roster verify), and "+
 			"have all follow one roster", strings.Join(who, ", "))
 	}
-	return fmt.Sprintf("there are two rosters for epoch %d: %s. One of the two has to be withdrawn, see "+
-		"\"Two amendments for one epoch\" in docs/upkeep.md", epoch, strings.Join(who, ", "))
+	return fmt.Sprintf("not all follow this node's roster for epoch %d: %s. Whoever has not heard of the "+
+		"amendment needs the file; of two amendments one has to be withdrawn, see \"Two amendments for one "+
+		"epoch\" in docs/upkeep.md", epoch, strings.Join(who, ", "))
 }
 
 // splitBy is the error of a node that has waited too long for neighbors that follow

@@ -208,7 +208,7 @@ func TestTwoRostersAreNamed(t *testing.T) {
 	s.Peers = []node.PeerStatus{
 		{Name: "a", Doubts: node.Doubts{Fork: "41eba3e2"}}, {Name: "b"},
 		{Name: "c", Doubts: node.Doubts{Fork: "d7ca100b"}}, {Name: "d", Doubts: node.Doubts{Fork: "another"}}}
-	want := "two rosters for epoch 1: a follows 41eba3e2, c follows d7ca100b, d follows another one. One of"
+	want := "roster for epoch 1: a follows 41eba3e2, c follows d7ca100b, d follows another one. Whoever"
 	if got := owner.Forked(s); !strings.Contains(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
