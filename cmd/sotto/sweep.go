@@ -162,7 +162,7 @@ func newSweepMerge() *cobra.Command {
 		Example: "  sotto sweep merge sweeps/name-sweep-1a2b3c4d/cells-*-of-4.csv --out cells.csv",
 		Args:    cli.Between(1, math.MaxInt, "one CELLS or more"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			b, err := sweep.Merge(args)
+			b, err := sweep.MergeAll(args)
 			if err != nil {
 				return err
 			}

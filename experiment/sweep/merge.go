@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"bytes"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -14,8 +15,8 @@ import (
 
 // Merge joins the cells files of a sweep's shards. Files must have the same axes, and lie
 // in directories of one sweep where these are named after it; rows of one cell must
-// agree, all be of one engine and arithmetic, no cell below the highest may be missing,
-// and the shard of the next cell must be there, where names say shards.
+// agree, all be of one engine and arithmetic, and no cell below the highest may be
+// missing.
 func Merge(paths []string) ([]byte, error) {
 	if len(paths) == 0 {
 		return nil, nil
@@ -44,10 +45,17 @@ func Merge(paths []string) ([]byte, error) {
 				first.Arithmetic, r.Arithmetic, i), "one arithmetic in all shards")
 		}
 	}
-	if err := nextShard(paths, len(rows)); err != nil {
+	return rowfile.Encode(rows, codec), nil
+}
+
+// MergeAll is [Merge] of a sweep of which each shard has left a file, with cells or
+// without: that of the cell after the last must be there, where names say shards.
+func MergeAll(paths []string) ([]byte, error) {
+	b, err := Merge(paths)
+	if err != nil {
 		return nil, err
 	}
-	return rowfile.Encode(rows, codec), nil
+	return b, nextShard(paths, max(0, bytes.Count(b, []byte("\n"))-1))
 }
 
 // shardName is the name of a shard's file: see cellsName.

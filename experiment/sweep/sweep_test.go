@@ -169,11 +169,11 @@ func TestTheLastShardIsMissed(t *testing.T) {
 		dir, _ := sweepTo(t, tiny(t), Options{Out: out, Part: Part{Shard: shard, Shards: shards}})
 		paths[shard] = filepath.Join(dir, cellsName(shard, shards))
 	}
-	if got, err := Merge(paths); err != nil || !bytes.Equal(got, want) {
+	if got, err := MergeAll(paths); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("all shards: %v", err)
 	}
 	var bad *config.Error
-	if _, err := Merge(slices.Delete(paths, 7, 8)); !errors.As(err, &bad) || bad.Key != "shard" {
+	if _, err := MergeAll(slices.Delete(paths, 7, 8)); !errors.As(err, &bad) || bad.Key != "shard" {
 		t.Errorf("without the last: %v", err)
 	}
 }
