@@ -201,8 +201,9 @@ func (p *barrier) outpaced(deadlines int) error {
 		if at > n.check.Round+1 && !goesOn {
 			return fmt.Errorf("%w: this node stands at round %d and %s at %d, where nobody comes without "+
 				"this one's messages of round %d, and no neighbor has its word for more: they were rolled "+
-				"back as well; allowed: the newest state and ledger, or a roster without this member",
-				ErrBehind, n.check.Round, n.name(l.id), at, n.check.Round+1)
+				"back as well, or %[3]s signs what is not so; allowed: the newest state and ledger, or a "+
+				"roster without this member or %[3]s", ErrBehind, n.check.Round, n.name(l.id), at,
+				n.check.Round+1)
 		}
 	}
 	return nil

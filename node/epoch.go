@@ -135,9 +135,8 @@ func (h *change) forgo(a *Amendment) {
 
 // announce queues the amendment for a neighbor, ahead of all frames. Node.mu is held.
 func (l *link) announce(n *Node) {
-	if n.next != nil && !l.old && len(n.next.Text) <= frame.MaxAmendment {
-		l.drop(frame.Change)
-		l.urgent(n.frame(frame.Change, n.check.Round, n.next.Text))
+	if !l.old {
+		n.announce(l.id)
 	}
 }
 
@@ -183,15 +182,12 @@ func (h *change) other(from agent.ID, f *frame.Frame) error {
 	}
 	if n.cfg.Earlier != nil && n.holds() {
 		if text, self := n.cfg.Earlier(f.Run); text != nil {
-			if l := n.links[from]; l != nil && f.Kind == frame.Hello && len(text) <= frame.MaxAmendment {
-				q := n.frame(frame.Change, n.check.Round, nil)
-				q.frame = frame.Append(nil, &frame.Frame{Kind: frame.Change, Run: f.Run, Sender: self,
-					Round: n.check.Round, Payload: text, Mark: n.mark(n.claim)})
-				l.drop(frame.Change)
-				l.urgent(q)
-			}
+			n.inform(from, f, text, self)
 			return RefusedEpoch
 		}
+	}
+	if f.Kind == frame.Hello && n.seeks() {
+		n.testify(from, nil, true) // it may follow an amendment that has not come here
 	}
 	n.known[from].fork.now = fmt.Sprintf("%x", f.Run[:4])
 	return fmt.Errorf("%w: it follows roster %x, this node %x", RefusedRun, f.Run[:4], n.cfg.Run[:4])

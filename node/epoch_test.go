@@ -201,7 +201,7 @@ func (g *generations) epoch(t *testing.T, epoch, person int, disk *ledgertest.Cr
 		return err
 	}
 	// its operator has the amendment
-	if e := epoch + 1; e < len(g.rosters) && i == 0 && c.Next == nil {
+	if e := epoch + 1; e < len(g.rosters) && i == g.asks && c.Next == nil {
 		go func() {
 			if time.Sleep(g.late); ctx.Err() == nil {
 				err := n.Amend(g.amendment(e, person))
@@ -215,7 +215,7 @@ func (g *generations) epoch(t *testing.T, epoch, person int, disk *ledgertest.Cr
 		err = context.Cause(ctx)
 	}
 	g.mu.Lock()
-	g.params[person] = slices.Clone(n.Params())
+	g.params[person], g.last[person] = slices.Clone(n.Params()), epoch
 	g.accuse(n, now)
 	g.mu.Unlock()
 	return err
@@ -351,6 +351,46 @@ func TestAGoneMemberIsRemoved(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// Members that are gone for good leave the others in parts without a link between them,
+// and the operator of one node has the amendment. It reaches all parts, also where the
+// next roster joins them by a new member that those before it do not know.
+func TestAnAmendmentReachesEveryPart(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		graph     string
+		was, then generation
+		asks      int
+	}{
+		"ring": {graph: "ring", was: generation{people: []int{0, 1, 2, 3, 4, 5, 6, 7}},
+			then: generation{people: []int{0, 1, 2, 4, 5, 6}, gone: []int{3, 7}}},
+		"path": {graph: "path", was: generation{people: []int{0, 1, 2, 3, 4}},
+			then: generation{people: []int{4, 1, 0, 3}, gone: []int{2}, keys: map[int]int{1: 11}}},
+		"star": {graph: "star", was: generation{people: []int{0, 1, 2, 3, 4}}, asks: 2,
+			then: generation{people: []int{5, 1, 2, 3, 4}, gone: []int{0}}},
+	} {
+		for _, missing := range []string{node.Wait, node.Proceed} {
+			t.Run(name+" "+missing, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					tc.then.from = 40
+					g := generationsOn(t, tc.graph, "dsgd", 120, tc.was, tc.then)
+					g.missing, g.late, g.takes, g.asks = missing, 10*time.Second, time.Second, tc.asks
+					g.dies, g.kills = map[int]uint64{}, 3
+					want := map[int]error{}
+					for _, p := range tc.then.gone {
+						g.dies[p], want[p] = 8, errDead
+					}
+					g.run(t, want)
+					for _, p := range tc.then.people {
+						if e := g.last[p]; e != 1 {
+							t.Errorf("person %d ends in epoch %d, want 1", p, e)
+						}
+					}
+				})
+			})
+		}
 	}
 }
 

@@ -36,6 +36,7 @@ type generations struct {
 	takes   time.Duration // an answer, but those of person 1 if quick
 	quick   bool
 	late    time.Duration  // when the operator has the first amendment
+	asks    int            // the operator's number
 	dies    map[int]uint64 // at which round a person is gone for good
 	// person 2 is restored at round back to what it had at round copied; 0: it is not
 	back, copied uint64
@@ -46,6 +47,7 @@ type generations struct {
 	mu           sync.Mutex
 	killed       int
 	params       map[int]tensor.Vec
+	last         map[int]int // the epoch in which a person has ended
 	disks        map[int]*ledgertest.CrashFS
 }
 
@@ -82,14 +84,18 @@ func (g *generation) key(person int) ed25519.PrivateKey {
 func digest(epoch int) [32]byte { return [32]byte{9, byte(epoch)} }
 
 func newGenerations(t *testing.T, name string, rounds uint64, rosters ...generation) *generations {
-	g := &generations{rosters: rosters, rounds: rounds, params: map[int]tensor.Vec{},
+	return generationsOn(t, "complete", name, rounds, rosters...)
+}
+
+func generationsOn(t *testing.T, graph, name string, rounds uint64, rosters ...generation) *generations {
+	g := &generations{rosters: rosters, rounds: rounds, params: map[int]tensor.Vec{}, last: map[int]int{},
 		disks: map[int]*ledgertest.CrashFS{}, begins: map[int]int{}}
 	for p := range 10 {
 		g.begins[p] = slices.IndexFunc(rosters, func(r generation) bool { return r.number(p) >= 0 })
 	}
 	for _, r := range rosters {
 		g.worlds = append(g.worlds, nodetest.NewWorld(t, nodetest.Options{Factory: factory(t, name),
-			Agents: len(r.people), Rounds: rounds, Graph: "complete"}))
+			Agents: len(r.people), Rounds: rounds, Graph: graph}))
 	}
 	g.net = wire.NewMemory(10, node.MaxPayload(nodetest.Dim))
 	return g

@@ -13,6 +13,7 @@ import (
 	"sotto/agent"
 	"sotto/node"
 	"sotto/node/frame"
+	"sotto/node/mark"
 	"sotto/node/nodetest"
 )
 
@@ -132,4 +133,45 @@ func (f flood) Send(ctx context.Context, to agent.ID, raw []byte) error {
 		}
 	}
 	return err
+}
+
+// boasting signs its first frames to member 0 with marks that nobody can make.
+type boasting struct {
+	node.Transport
+	change func(m *mark.Mark)
+	left   *int
+}
+
+func (b boasting) Send(ctx context.Context, to agent.ID, raw []byte) error {
+	if to == 0 && *b.left > 0 {
+		*b.left--
+		raw = node.Remark(raw, nodetest.Key(1), func(_ *frame.Frame, m *mark.Mark) { b.change(m) })
+	}
+	return b.Transport.Send(ctx, to, raw)
+}
+
+// A member signs that it has completed more rounds than there are, or has more charges
+// than a ledger can hold. Nobody believes it: the frames are refused, and when it tells
+// the truth the run goes on, and ends with the simulator's bits.
+func TestImpossibleMarksAreNotBelieved(t *testing.T) {
+	for name, change := range map[string]func(m *mark.Mark){
+		"rounds":  func(m *mark.Mark) { m.Round = mark.NoRound },
+		"charges": func(m *mark.Mark) { m.Charges, m.Total = mark.NoRound, mark.NoRound },
+		"records": func(m *mark.Mark) { m.Head.Seq = mark.NoRound },
+	} {
+		inBubble(t, name, func(t *testing.T) {
+			left := 5
+			r := start(t, nodetest.Options{Factory: factory(t, "dsgd"), Change: func(i int, c *node.Config) {
+				c.Missing = node.Wait
+				if i == 1 {
+					c.Transport = boasting{c.Transport, change, &left}
+				}
+			}}, openMemory)
+			r.wait(t)
+			r.equalsSimulator(t)
+			if n := r.nodes[0].Status().Counts.Refused; left > 0 || n == 0 {
+				t.Errorf("%d frames are left to send, %d were refused", left, n)
+			}
+		})
+	}
 }

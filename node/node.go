@@ -80,6 +80,7 @@ type process struct {
 	last     time.Time // when the last step of this process was complete
 	meter    *meter.Meter
 	change
+	seeker
 }
 
 // New makes a node that goes on from what its store holds, or starts.
@@ -92,7 +93,7 @@ func New(cfg Config) (*Node, error) {
 	}
 	n := &Node{cfg: cfg, limits: limits{MaxPayload(cfg.Dim), messageValues * cfg.Dim, 0},
 		events: make(chan struct{}, 1), stepper: stepper{answer: make(tensor.Vec, cfg.Dim)}}
-	n.standing.n, n.witness.n, n.change.n = n, n, n
+	n.standing.n, n.witness.n, n.change.n, n.seeker.n = n, n, n, n
 	n.known = make([]acquaintance, cfg.Graph.Agents())
 	n.claim = mark.Claim{Sent: mark.NoRound, Earlier: mark.NoRound}
 	n.nonce, n.courier = mark.Process(), courier.New()
@@ -330,6 +331,7 @@ func (n *Node) run(ctx context.Context) error {
 		senders.Go(func() { l.run(sending, n) })
 	}
 	senders.Go(func() { n.courier.Run(sending, n.cfg.Transport.Send) })
+	senders.Go(func() { n.seek(sending) })
 	err := n.rest(ctx)
 	stop()
 	senders.Wait()

@@ -6,6 +6,7 @@ import (
 
 	"sotto/node/checkpoint"
 	"sotto/node/frame"
+	"sotto/node/mark"
 )
 
 // A pacer is how a node is driven: what makes it take its next step, what it takes in for
@@ -47,6 +48,15 @@ type pacer interface {
 	counts() (unit string, total uint64, known bool)
 	// resume takes over the pacer's part of a checkpoint.
 	resume(c *checkpoint.Checkpoint) error
+}
+
+// longest is how many rounds a member can have completed. Members' numbers of wakes, by a
+// list or clocks of their own, differ, and those of visits depend on chance.
+func longest(p pacer) uint64 {
+	if unit, total, _ := p.counts(); unit == InRounds {
+		return total
+	}
+	return mark.Most
 }
 
 // byWakes reports whether agents wake by a clock or a list.

@@ -80,6 +80,9 @@ func (w *witness) verified(b []byte, member agent.ID) (mark.Signed, error) {
 	if s := n.cfg.Since; err != nil && s != nil && member == n.cfg.Self {
 		m, err = mark.ParseFormer(b, n.cfg.origin(), member, s.Formers, n.cfg.Missing == Wait)
 	}
+	if err == nil {
+		err = m.Check(longest(n.pace))
+	}
 	return mark.Signed{Mark: m, Bytes: bytes.Clone(b)}, err
 }
 
@@ -297,6 +300,7 @@ func (w *witness) hear(f *frame.Frame) error {
 	}
 	if t.Wants {
 		n.testify(f.Sender, nil, false)
+		n.announce(f.Sender)
 	}
 	n.signal()
 	return nil

@@ -190,6 +190,34 @@ func ParseFormer(b []byte, run [32]byte, member agent.ID, formers []Former, boun
 	return Mark{}, fmt.Errorf("%w: a mark that member %d has not signed", ErrMark, member)
 }
 
+// Most bounds what marks count, as it bounds a ledger's charges.
+const Most = 1 << 53
+
+// Check refuses, with ErrMark, a mark that no member of a run of so many rounds can make:
+// who signs one would have others believe that they lack what there never was.
+func (m *Mark) Check(rounds uint64) error {
+	for _, sent := range [...]uint64{m.Sent, m.Earlier} {
+		if sent > rounds && sent != NoRound {
+			return fmt.Errorf("%w: messages of round %d, allowed: at most %d", ErrMark, sent, rounds)
+		}
+	}
+	for _, c := range [...]struct {
+		what       string
+		found, top uint64
+	}{
+		{"completed rounds", m.Round, rounds},
+		{"times rolled back", m.Generation, Most},
+		{"ledger records", m.Head.Seq, Most},
+		{"charges of the run", m.Charges, Most},
+		{"charges of all runs", m.Total, Most},
+	} {
+		if c.found > c.top {
+			return fmt.Errorf("%w: %s: %d, allowed: at most %d", ErrMark, c.what, c.found, c.top)
+		}
+	}
+	return nil
+}
+
 // Behind reports whether a member that says m has gone back behind what it said before:
 // in a round or charges that it had, or another ledger with fewer charges of this run.
 // Whoever says that it was rolled back, in a later generation, may be anywhere.

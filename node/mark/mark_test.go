@@ -7,6 +7,7 @@ import (
 	"testing/quick"
 
 	"sotto/agent"
+	"sotto/privacy/ledger"
 )
 
 // A mark is what was signed, of that member in that run and nobody else's; one changed
@@ -42,6 +43,33 @@ func TestParse(t *testing.T) {
 	}
 	if _, err := Parse(b[1:], [32]byte{1}, 2, public); !errors.Is(err, ErrMark) {
 		t.Errorf("a short mark: %v", err)
+	}
+}
+
+// Marks that nobody can make in a run of 60 rounds are refused, and those at the bounds
+// are not.
+func TestCheck(t *testing.T) {
+	none := Claim{Sent: NoRound, Earlier: NoRound}
+	last := Claim{Sent: 60, Earlier: 60}
+	for _, good := range []Mark{{Claim: none}, {Round: 60, Claim: last}, {Claim: none, Generation: Most,
+		Book: Book{Charges: Most, Total: Most, Head: ledger.Head{Seq: Most}}}} {
+		if err := good.Check(60); err != nil {
+			t.Errorf("%+v: %v", good, err)
+		}
+	}
+	for _, bad := range []Mark{
+		{Round: 61, Claim: none},
+		{Round: NoRound, Claim: none},
+		{Claim: Claim{Sent: 61, Earlier: 3}},
+		{Claim: Claim{Sent: 3, Earlier: NoRound - 1}},
+		{Claim: none, Generation: Most + 1},
+		{Claim: none, Book: Book{Charges: Most + 1}},
+		{Claim: none, Book: Book{Total: Most + 1}},
+		{Claim: none, Book: Book{Head: ledger.Head{Seq: NoRound}}},
+	} {
+		if err := bad.Check(60); !errors.Is(err, ErrMark) {
+			t.Errorf("%+v: %v", bad, err)
+		}
 	}
 }
 
