@@ -41,7 +41,8 @@ func norms(ctx context.Context, opt reproduce.Options) (*reproduce.Document, err
 // normsPushes are the runs without noise of the studies that use a measured G; the
 // smallest size has the first two.
 func normsPushes(scale reproduce.Scale) []push {
-	list := []push{{data: "mnist"}, {data: "mnist", form: batched}, {data: "cifar-10-cnn"}}
+	list := []push{{data: "mnist"}, {data: "mnist", form: batched}, {data: "cifar-10-cnn"},
+		{data: "cifar-10-cnn", form: batched}}
 	for k := range list {
 		p := &list[k]
 		p.mode, p.method, p.noise, p.step = "replication", "sgp", "none", setups[p.data].step
