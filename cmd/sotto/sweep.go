@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -157,8 +158,15 @@ func quality(r sweep.Row) string {
 func newSweepMerge() *cobra.Command {
 	var out string
 	c := &cobra.Command{
-		Use:     "merge CELLS...",
-		Short:   "Join the cells files of a sweep's shards",
+		Use:   "merge CELLS...",
+		Short: "Join the cells files of a sweep's shards",
+		Long: cli.Unwrap(`\
+Join the cells files of a sweep's shards. A missing shard is refused by its number, and a missing row \
+before others by its cell.
+Rows that a stopped shard lacks at its end are not seen, because files do not say how \
+many cells the sweep has: compare
+the number of rows. "sotto sweep FILE" in the directory of the shards takes all rows over, and makes \
+what is missing.`),
 		Example: "  sotto sweep merge sweeps/name-sweep-1a2b3c4d/cells-*-of-4.csv --out cells.csv",
 		Args:    cli.Between(1, math.MaxInt, "one CELLS or more"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -166,6 +174,8 @@ func newSweepMerge() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			fmt.Fprintf(cli.Notes(cmd), "%d rows; where the sweep has more cells, a shard was stopped "+
+				"before its end\n", bytes.Count(b, []byte("\n"))-1)
 			return cli.WriteTo(cmd, out, b, cli.ForAll, args...)
 		},
 	}
