@@ -28,10 +28,6 @@ type queryFlags struct {
 	live           cli.Live
 }
 
-// simulateQuestions runs the questions of a run file and returns the run's folder; nil in
-// a program that simulates nothing.
-var simulateQuestions func(cmd *cobra.Command, f *queryFlags, file string, text []byte) (string, error)
-
 func newQuery() *cobra.Command {
 	var f queryFlags
 	c := &cobra.Command{

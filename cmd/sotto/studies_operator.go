@@ -12,3 +12,6 @@ import (
 func studies() []*cobra.Command { return nil }
 
 func namesOfStudies() complete.Names { return complete.Names{} }
+
+// simulateQuestions is nil in a program that simulates nothing.
+var simulateQuestions func(cmd *cobra.Command, f *queryFlags, file string, text []byte) (string, error)
