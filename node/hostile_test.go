@@ -3,12 +3,14 @@ package node_test
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"math"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"sotto/agent"
 	"sotto/node"
@@ -174,4 +176,41 @@ func TestImpossibleMarksAreNotBelieved(t *testing.T) {
 			}
 		})
 	}
+}
+
+// chatty repeats its hello, each time with another ledger in its mark.
+type chatty struct {
+	node.Transport
+	left *int
+}
+
+func (c chatty) Send(ctx context.Context, to agent.ID, raw []byte) error {
+	err := c.Transport.Send(ctx, to, raw)
+	for ; to == 0 && frame.Kind(raw[5]) == frame.Hello && *c.left > 0; *c.left-- {
+		c.Transport.Send(ctx, to, node.Remark(raw, nodetest.Key(1), func(_ *frame.Frame, m *mark.Mark) {
+			rand.Read(m.Ledger[:])
+		}))
+	}
+	return err
+}
+
+// A member that shows another ledger with every hello does not fill its neighbor's log.
+func TestMarksFillNoLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var logs bytes.Buffer
+		left := 5000
+		r := start(t, nodetest.Options{Factory: factory(t, "dsgd"), Change: func(i int, c *node.Config) {
+			c.Linger, c.Missing, c.Deadline = time.Minute, node.Proceed, 10*time.Second
+			if i == 0 {
+				c.Log = logger(&logs)
+			}
+			if i == 1 {
+				c.Transport = chatty{c.Transport, &left}
+			}
+		}}, openMemory)
+		r.wait(t)
+		if n := bytes.Count(logs.Bytes(), []byte("\n")); n > 100 {
+			t.Errorf("%d lines in the log of agent 0 after %d frames", n, 5000-left)
+		}
+	})
 }

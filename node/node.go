@@ -35,8 +35,14 @@ func MaxPayload(dim int) int {
 		messagesPerFrame*agent.MessageSize(0)+4*messageValues*dim)
 }
 
-// Histograms are those of what this process of a node waits for.
-func Histograms(n *Node) prometheus.Collector { return n.meter }
+// Histograms are those of what this process of a node waits for: all, or those that follow
+// from nothing private.
+func Histograms(n *Node, all bool) prometheus.Collector {
+	if all {
+		return n.meter
+	}
+	return n.meter.Public()
+}
 
 // Node is a running peer. Run drives it; Status may be called from any goroutine.
 type Node struct {

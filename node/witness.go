@@ -2,7 +2,6 @@ package node
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -10,46 +9,10 @@ import (
 	"time"
 
 	"sotto/agent"
-	"sotto/node/clock"
 	"sotto/node/courier"
 	"sotto/node/frame"
 	"sotto/node/mark"
 )
-
-// An acquaintance is what a node knows of a member by its marks. Node.mu guards it.
-type acquaintance struct {
-	version byte   // of its frames; 0: none has come
-	backs   uint64 // how often it was rolled back
-	twice   bool   // two processes take part with its key
-	lied    bool   // one round had two contents
-	fork    fork
-	clock   clock.Skew
-	former
-	told
-	mark.History
-}
-
-// former is what a node keeps of a member's processes before the present one.
-type former struct {
-	retired uint64 // the one before it, or before a hello that was refused
-	rival   uint64 // the process whose hello was refused
-	until   uint64 // the latest round that the retired process may have reached
-}
-
-// fork has the other rosters of a member, see Doubts.Fork: what is to follow, and what it
-// follows, until it is heard again.
-type fork struct{ next, now string }
-
-func (a *acquaintance) doubts() Doubts {
-	return Doubts{a.backs, a.twice, a.lied, cmp.Or(a.fork.next, a.fork.now)}
-}
-
-// told is what a neighbor's word of this node is worth.
-type told struct {
-	by     uint64 // the process that has given it to this process first
-	since  uint64 // the neighbor's generation when this process began
-	forgot bool   // the neighbor was rolled back before that, and after this node's state
-}
 
 // witness is what a node knows of the members by their marks. Node.mu guards it, but for
 // broadcasts.
@@ -190,13 +153,18 @@ func (w *witness) admit(f *frame.Frame, a *acquaintance, h *mark.Signed) error {
 		return fmt.Errorf("%w: it says round %d, record %d, and has said round %d, record %d",
 			RefusedBehind, h.Round, h.Head.Seq, last.Round, last.Head.Seq)
 	}
-	if h.Generation > last.Generation {
-		a.backs++
-		a.forgot = a.forgot || h.Process == a.by
-		n.cfg.Log.Warn("a peer says that it was rolled back, and goes on", "peer", n.name(f.Sender),
-			"round", h.Round, "times", h.Generation)
+	if !anew && h.Anew(&last.Mark) && seldom(&a.chains) {
+		n.cfg.Log.Warn("a peer leaves out of its chain of claims what it has sent before: it has lost its "+
+			"state, or it lies", "peer", n.name(f.Sender), "round", h.Sent, "before", last.Sent)
 	}
-	if h.Ledger != last.Ledger {
+	if h.Generation > last.Generation {
+		a.forgot = a.forgot || h.Process == a.by
+		if seldom(&a.backs) {
+			n.cfg.Log.Warn("a peer says that it was rolled back, and goes on", "peer", n.name(f.Sender),
+				"round", h.Round, "times", h.Generation)
+		}
+	}
+	if h.Ledger != last.Ledger && seldom(&a.ledgers) {
 		n.cfg.Log.Warn("a peer has another ledger than before", "peer", n.name(f.Sender), "ledger",
 			fmt.Sprintf("%x", h.Ledger), "before", fmt.Sprintf("%x", last.Ledger))
 	}
@@ -207,10 +175,9 @@ func (w *witness) admit(f *frame.Frame, a *acquaintance, h *mark.Signed) error {
 	return nil
 }
 
-// back names a member that has gone back, the first, second, fourth time and so on.
-// Node.mu is held.
+// back names a member that has gone back. Node.mu is held.
 func (w *witness) back(i agent.ID, a *acquaintance, h *mark.Signed) {
-	if a.backs++; a.backs&(a.backs-1) == 0 {
+	if seldom(&a.backs) {
 		w.n.cfg.Log.Warn("a peer was rolled back, or another one has its key", "peer", w.n.name(i),
 			"says round", h.Round, "was at", a.Last.Round, "says charges", h.Charges, "had", a.Last.Charges)
 	}

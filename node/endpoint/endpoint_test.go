@@ -63,7 +63,7 @@ func stuck() node.Status {
 // Any user of the machine could read epsilon, neighbors and their addresses, which
 // status.json keeps for the owner.
 func TestStatusNeedsTheToken(t *testing.T) {
-	get := serve(t, "127.0.0.1:0", Endpoint{Status: stuck, Token: testToken,
+	get := serve(t, "127.0.0.1:0", Endpoint{Status: stuck, Token: testToken, Node: aNode(t),
 		Version: map[string]string{"version": "v9"}})
 	for _, token := range []string{"", "wrong", testToken + "x"} {
 		for path, want := range map[string]int{"/status": 401, "/livez": 200, "/healthz": 200, "/readyz": 503,
@@ -72,7 +72,8 @@ func TestStatusNeedsTheToken(t *testing.T) {
 			if code != want {
 				t.Errorf("%s with token %q: %d, want %d", path, token, code, want)
 			}
-			for _, secret := range []string{"192.0.2.1", "sotto_epsilon", "sotto_peer", `"b"`, "reach b"} {
+			for _, secret := range []string{"192.0.2.1", "sotto_epsilon", "sotto_peer", `"b"`, "reach b",
+				"sotto_step"} {
 				if strings.Contains(body, secret) {
 					t.Errorf("%s with token %q tells %q:\n%s", path, token, secret, body)
 				}
@@ -95,7 +96,7 @@ func TestStatusNeedsTheToken(t *testing.T) {
 		t.Errorf("version %q, %v", body, err)
 	}
 	_, body = get("/metrics", testToken)
-	for _, line := range []string{"sotto_ready 0", "sotto_epsilon 1.5",
+	for _, line := range []string{"sotto_ready 0", "sotto_epsilon 1.5", "sotto_step_seconds_count 0",
 		`sotto_peer_state{peer="b",state="gone"} 1`,
 		`sotto_peer_state{peer="b",state="here"} 0`} {
 		if !strings.Contains(body, line+"\n") {

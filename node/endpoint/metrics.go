@@ -12,8 +12,8 @@ import (
 )
 
 // metrics answers with the metrics of the node. all: also with what the ledger says, the
-// neighbors, and those of Go's runtime and of the process: their time and memory follow
-// from how many records there are.
+// neighbors, how long answers take, and those of Go's runtime and of the process: their
+// time and memory follow from how many records there are.
 func (e *Endpoint) metrics(all bool) http.Handler {
 	r := prometheus.NewRegistry()
 	r.MustRegister(collector{e.Status, all}, collectors.NewBuildInfoCollector())
@@ -22,7 +22,7 @@ func (e *Endpoint) metrics(all bool) http.Handler {
 			collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	}
 	if e.Node != nil {
-		r.MustRegister(node.Histograms(e.Node))
+		r.MustRegister(node.Histograms(e.Node, all))
 	}
 	return promhttp.HandlerFor(r, promhttp.HandlerOpts{MaxRequestsInFlight: maxConnections})
 }

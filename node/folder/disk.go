@@ -54,7 +54,11 @@ func (d *disk) read(name string, max int) ([]byte, error) {
 // write makes a file that is there as a whole or not at all.
 func (d *disk) write(name string, b []byte) error {
 	temp := name + ".partial"
-	f, err := d.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	// whoever writes to the folder may have put a pipe there, which would keep it waiting
+	if err := d.root.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := d.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err
 	}

@@ -244,7 +244,8 @@ func (m *Mark) After(o *Mark) bool {
 	return m.Round > o.Round || m.Round == o.Round && m.Charges > o.Charges
 }
 
-// Contradicts reports whether two marks of one member give one round two contents.
+// Contradicts reports whether two marks of one member give one round two contents, or one
+// leaves out of its chain a round that the other has sent messages of.
 func (m *Mark) Contradicts(o *Mark) bool {
 	if m.Generation != o.Generation {
 		return false
@@ -260,5 +261,17 @@ func (m *Mark) Contradicts(o *Mark) bool {
 			}
 		}
 	}
-	return false
+	return m.omits(o.Sent) || m.omits(o.Earlier) || o.omits(m.Sent) || o.omits(m.Earlier)
+}
+
+// omits reports whether the claim says that no messages of a round were sent.
+func (c *Claim) omits(round uint64) bool {
+	return c.Earlier != NoRound && c.Sent != NoRound && round != NoRound && c.Earlier < round && round < c.Sent
+}
+
+// Anew reports whether a claim says that messages are the first, after others of the same
+// generation.
+func (m *Mark) Anew(o *Mark) bool {
+	return m.Generation == o.Generation && o.Sent != NoRound && m.Earlier == NoRound && m.Sent != NoRound &&
+		m.Sent > o.Sent
 }

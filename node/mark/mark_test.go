@@ -105,6 +105,21 @@ func TestContradictions(t *testing.T) {
 			}
 		}
 	}
+	// a chain that leaves rounds out contradicts the marks of those rounds, and others of its
+	// own
+	short := Claim{Sent: NoRound, Earlier: NoRound}
+	short = short.Next(4, []byte{4, 0})
+	out := Mark{Claim: short.Next(9, []byte{9, 0})}
+	for i := range honest {
+		h := Mark{Claim: Claim{Sent: uint64(i), Earlier: NoRound}}
+		if want := i >= 4 && i <= 9; h.Contradicts(&out) != want || out.Contradicts(&h) != want {
+			t.Errorf("round %d and a chain of 4 and 9: want %t", i, want)
+		}
+	}
+	if first := (&Mark{Claim: short}); first.omits(2) || !first.Anew(&Mark{Claim: Claim{Sent: 2}}) ||
+		first.Anew(&Mark{Claim: Claim{Sent: 4}}) || out.Anew(&Mark{Claim: Claim{Sent: 4}}) {
+		t.Error("the beginning of a chain")
+	}
 	again := liar[9]
 	again.Generation++
 	if again.Contradicts(&honest[9]) {

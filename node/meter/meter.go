@@ -25,7 +25,8 @@ func New() *Meter {
 	}
 	return &Meter{
 		// How long an answer takes depends on the batch that was drawn for it, which is
-		// private; with a pad that is long enough it does not.
+		// private; with a pad that is long enough it does not, and whether it was long
+		// enough is the owner's to know.
 		Step: make("sotto_step_seconds",
 			"Answers of the data, with their pad. Nothing is counted without --pad."),
 		Store: make("sotto_store_seconds",
@@ -41,6 +42,20 @@ func (m *Meter) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByColl
 // Collect implements prometheus.Collector.
 func (m *Meter) Collect(ch chan<- prometheus.Metric) {
 	m.Step.Collect(ch)
-	m.Store.Collect(ch)
-	m.Answer.Collect(ch)
+	public{m}.Collect(ch)
+}
+
+// Public are the histograms without that of answers.
+func (m *Meter) Public() prometheus.Collector { return public{m} }
+
+// public tells of a meter what follows from nothing private.
+type public struct{ m *Meter }
+
+// Describe implements prometheus.Collector.
+func (p public) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(p, ch) }
+
+// Collect implements prometheus.Collector.
+func (p public) Collect(ch chan<- prometheus.Metric) {
+	p.m.Store.Collect(ch)
+	p.m.Answer.Collect(ch)
 }
