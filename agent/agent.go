@@ -92,7 +92,7 @@ type Algorithm interface {
 	Step(in *Input, out *Output) error
 	// Params is the agent's current model, of length Env.Dim; valid until the next Step.
 	Params() tensor.Vec
-	// AppendState appends a versioned checkpoint. It is public by construction: an
+	// AppendState appends a versioned checkpoint to b. It is public by construction: an
 	// algorithm holds nothing but post-processed answers and received messages.
 	AppendState(b []byte) []byte
 	// LoadState restores AppendState's bytes into an algorithm built from the same Env

@@ -43,7 +43,8 @@ func width(version byte) int {
 	return 0
 }
 
-// AppendMessage appends the wire form of m to b.
+// AppendMessage appends the wire form of m to b. It checks nothing: DecodeMessage refuses
+// what is not finite.
 func AppendMessage(b []byte, m *Message) []byte {
 	return AppendVec(appendHead(b, messageVersion, m), m.Body)
 }
@@ -74,7 +75,8 @@ func appendHead(b []byte, version byte, m *Message) []byte {
 // DecodeMessage reads one message from the front of b into m and returns the bytes used.
 // It checks every size before it allocates, reuses m.Body where that is large enough,
 // refuses bodies longer than maxDim and values that are not finite. Errors wrap
-// ErrMessage and name place, value found and range allowed.
+// ErrMessage and name value found and range allowed; m then keeps its fields, but what
+// its Body holds may be overwritten.
 func DecodeMessage(b []byte, maxDim int, m *Message) (int, error) {
 	if len(b) < messageHeader {
 		return 0, fmt.Errorf("%w: %d bytes, a header has %d", ErrMessage, len(b), messageHeader)
@@ -122,8 +124,8 @@ func DecodeMessage(b []byte, maxDim int, m *Message) (int, error) {
 }
 
 // MessageHead returns receiver and encoded length of the message at the front of b
-// without looking at its values, so that a runtime can sort encoded messages by receiver.
-// It refuses what DecodeMessage would for the header's sake.
+// without looking at its values or its mass, so that a runtime can sort encoded messages
+// by receiver. It refuses an unknown version and what is too short, with ErrMessage.
 func MessageHead(b []byte) (to ID, size int, err error) {
 	if len(b) < messageHeader || width(b[0]) == 0 {
 		return 0, 0, fmt.Errorf("%w: no header of version %d or %d", ErrMessage, messageVersion, messageBF16)

@@ -11,7 +11,7 @@ import (
 // DirichletParams are the parameters of partition "dirichlet".
 type DirichletParams struct {
 	Beta       float64 `toml:"beta"`        // concentration, 1e-6 to 1e6: small values keep classes apart
-	MinRecords int     `toml:"min_records"` // redraw until every agent has as many; default 10
+	MinRecords int     `toml:"min_records"` // redraw until every agent has so many, 0 or more; default 10
 	AllowEmpty bool    `toml:"allow_empty"`
 }
 

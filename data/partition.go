@@ -102,7 +102,7 @@ func source(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0x706172
 
 // OverlapParams are the parameters of partition "a".
 type OverlapParams struct {
-	T          float64 `toml:"t"` // 0: every agent gets every class alike, 1: classes are kept apart
+	T          float64 `toml:"t"` // 0 to 1; 0: each agent gets every class alike, 1: classes are kept apart
 	AllowEmpty bool    `toml:"allow_empty"`
 }
 

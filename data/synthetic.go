@@ -14,14 +14,14 @@ type LinearTasksParams struct {
 	Agents     int     `toml:"agents"`      // groups, 1 to 1,000,000; default 100
 	Dim        int     `toml:"dim"`         // features, 2 to 10,000; default 100
 	MinRecords int     `toml:"records_min"` // training records of each agent are uniform in
-	MaxRecords int     `toml:"records_max"` // [records_min, records_max]; default 10 and 100
+	MaxRecords int     `toml:"records_max"` // [records_min, records_max], 1 to 100,000; default 10 and 100
 	Flip       float64 `toml:"flip"`        // probability that a label is wrong, 0 to .5; default .05
-	Test       int     `toml:"test"`        // test records of each agent; default 100
+	Test       int     `toml:"test"`        // test records of each agent, 1 to 100,000; default 100
 	// Points is how features are drawn: uniform on the unit "sphere" (default), or in the
 	// "cube" [-1, 1]^dim.
 	Points string `toml:"points,omitempty"`
-	// TestFlip is the probability that a label of the test part is wrong; without it flip
-	// holds there too.
+	// TestFlip is the probability, 0 to .5, that a label of the test part is wrong;
+	// without it flip holds there too.
 	TestFlip *float64 `toml:"test_flip,omitempty"`
 	// TestAgents gives test records to that many agents only, evenly spaced: i n/k for i
 	// = 0 .. k-1. 0: to all.
@@ -179,10 +179,10 @@ func numberedNames(prefix string, n int) []string {
 // LeastSquaresParams are the parameters of "least-squares".
 type LeastSquaresParams struct {
 	Agents  int     `toml:"agents"`  // groups, 1 to 100,000; default 5
-	Records int     `toml:"records"` // training records of each agent; default 100
+	Records int     `toml:"records"` // training records of each agent, 1 to 1,000,000; default 100
 	Dim     int     `toml:"dim"`     // 1 to 10,000; default 10
 	Noise   float64 `toml:"noise"`   // standard deviation added to targets, 0 to 100; default 0
-	Test    int     `toml:"test"`    // test records in all; default 1000
+	Test    int     `toml:"test"`    // test records in all, 1 to 1,000,000; default 1000
 	// entries of the true parameter vector that are 0, the last ones; 0 to dim
 	Zeros int `toml:"zeros,omitempty"`
 }

@@ -36,8 +36,8 @@ const EngineVersion = "4"
 // Experiment is a run file that every package has accepted, with its data loaded: ready
 // to run.
 type Experiment struct {
-	File    *File
-	Factory agent.Factory
+	File    *File         // is not to be changed: see Unchanged
+	Factory agent.Factory // of the run's algorithm
 	Graphs  Graphs
 	Task    Task // the only field with records
 	// Setup is what plans are made from, and holds the scheme of noise that answers.
@@ -68,19 +68,19 @@ func (s Seats) place(id agent.ID) int { return int(id - s.Self) }
 // Graphs are those of the run, and constants of the first round's.
 type Graphs struct {
 	Schedule     topology.Schedule
-	Spectrum     topology.Info
-	LambdaMin    float64 // a lower bound of the smallest eigenvalue of the mixing matrix
-	MinNeighbors int     // fewest that an agent hears
+	Spectrum     topology.Info // of the first round
+	LambdaMin    float64       // a lower bound of the smallest eigenvalue of the mixing matrix
+	MinNeighbors int           // fewest that an agent hears
 }
 
 // Task is what is learned, and from what.
 type Task struct {
 	Model model.Model
-	Init  tensor.Vec
+	Init  tensor.Vec // common initial parameters, length Model.Dim()
 	// Backbone is what the trained head belongs to; nil: Model is whole.
 	Backbone *backbone
 
-	Split      *data.Split
+	Split      *data.Split   // what is trained on, and tested with
 	Parts      [][]int32     // rows of Split.Train, by agent
 	Arrivals   []uint32      // by row: the round before which it comes; nil: all are there from the start
 	HeldOut    [][]int32     // rows that each agent holds out from training; nil: none
@@ -108,7 +108,7 @@ type builder struct{ *Experiment }
 func (e builder) planner() planner { return planner(e) }
 
 // Build loads the data and lets every package decode its parameters. dataDir is the data
-// folder.
+// folder. Bad input is a *config.Error, or wraps one.
 func (f *File) Build(dataDir string) (*Experiment, error) { return f.BuildWith(dataDir, nil) }
 
 // BuildWith is Build with data sets that other runs may have loaded.

@@ -68,15 +68,15 @@ func (p planner) claimBudgets() error {
 
 // ClockParams is the [clock] section of algorithms without rounds.
 type ClockParams struct {
-	// Wakes is the length of the run, of all agents together; 0 means rounds for each
-	// agent.
+	// Wakes is the length of the run, of all agents together, up to 2^40; 0 means rounds
+	// for each agent.
 	Wakes uint64 `toml:"wakes,omitempty"`
 	// Replay is a file with a recorded list of wakes, which takes the place of the drawn
 	// ones; Record writes the list of this run into its directory.
 	Replay string `toml:"replay,omitempty"`
 	Record bool   `toml:"record,omitempty"`
-	// Interval is the mean time in seconds between two wakes of an agent where daemons
-	// run; 0 means 1. Simulations count time in it.
+	// Interval is the mean time in seconds, .001 to 86,400, between two wakes of an agent
+	// where daemons run; 0 means 1. Simulations count time in it.
 	Interval float64 `toml:"interval,omitempty"`
 	// ReplayDigest is the file's SHA-256 in hex, filled in; a given one is checked.
 	ReplayDigest string `toml:"replay_digest,omitempty"`
@@ -89,8 +89,7 @@ type Activations struct {
 	MaxRecords int        // largest public record count
 }
 
-// maxWakes bounds a run's length.
-const maxWakes = 1 << 40
+const maxWakes = 1 << 40 // of a run
 
 func (p *ClockParams) validate() error {
 	if x := p.Interval; x != 0 && !(x >= .001 && x <= 86400) {

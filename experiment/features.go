@@ -48,9 +48,10 @@ func (f *File) Refuse(key string, found any, allowed string) error {
 	return f.At(section, config.Bad(key, found, text))
 }
 
-// Has reports traits of the algorithm.
+// Has reports that the algorithm has all of these traits.
 func (f *File) Has(t algo.Traits) bool { return f.Spec.Traits.Has(t) }
 
+// Lacks reports that the algorithm does not have all of these traits.
 func (f *File) Lacks(t algo.Traits) bool { return !f.Has(t) }
 
 // Kind is the oracle that the algorithm asks for every private answer in the run's unit;
@@ -66,9 +67,11 @@ func (f *File) Kind() oracle.Kind {
 	return oracle.Kind{}
 }
 
-// rounds, clocked and tokens are the ways to be driven.
+// InRounds reports whether agents step in synchronous rounds.
 func (f *File) InRounds() bool { return f.Pacing == agent.PacingRounds }
-func (f *File) Clocked() bool  { return f.Pacing.Clocked() }
+
+// Clocked reports whether agents wake by their own clocks, alone or in pairs.
+func (f *File) Clocked() bool { return f.Pacing.Clocked() }
 
 // Private reports whether the run has noise.
 func (f *File) Private() bool { return f.Mechanism().Noisy() }

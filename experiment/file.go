@@ -32,24 +32,24 @@ var Builtin []byte
 // [Unchanged]). [Parse] another one, with other settings.
 type File struct {
 	doc         *runfile.Document
-	Run         RunParams
+	Run         RunParams // keys before all sections
 	Topology    TopologyParams
 	Data        DataParams
 	Model       ModelParams
 	Algorithm   AlgorithmParams
 	Privacy     PrivacyParams
 	Evaluate    EvaluateParams
-	Faults      sim.Faults
+	Faults      sim.Faults // [faults], as is Adversaries
 	Adversaries algo.Adversaries
-	Replication replication.Params
-	Tuned       TunedParams
-	Clock       ClockParams
-	Token       TokenParams
+	Replication replication.Params // [replication]
+	Tuned       TunedParams        // zero without the section
+	Clock       ClockParams        // zero but for agents that wake by clocks
+	Token       TokenParams        // zero but for models that walk
 
-	Spec   algo.Spec // of the algorithm
-	Pacing agent.Pacing
-	Pace   *Pace
-	Steps  uint64 // rounds, wakes of all agents together, or ticks of tokens
+	Spec   algo.Spec    // of the algorithm
+	Pacing agent.Pacing // how the algorithm is driven
+	Pace   *Pace        // what follows from that
+	Steps  uint64       // rounds, wakes of all agents together, or ticks of tokens
 
 	settings
 }
@@ -60,22 +60,24 @@ const (
 	TuneSection  = "tune"
 )
 
+// RunParams are the keys of a run file that belong to no section.
 type RunParams struct {
-	Name   string `toml:"name"`
-	Seed   uint64 `toml:"seed"`
-	Rounds uint64 `toml:"rounds"`
+	Name   string `toml:"name"`   // 1 to 64 letters, digits, "._-", the first no sign; default "run"
+	Seed   uint64 `toml:"seed"`   // of all that is drawn; default 1
+	Rounds uint64 `toml:"rounds"` // or steps of each token, 1 to 2^32; default the algorithm's, or 100
 	// Trial is the number of a trial of a search, from 1: batches and noise of its own,
 	// the data and initial model of the seed.
 	Trial uint64 `toml:"trial,omitempty"`
 }
 
+// TopologyParams is the [topology] section, beside the parameters of the graph itself.
 type TopologyParams struct {
-	Graph   string `toml:"graph"`
-	Agents  int    `toml:"agents"`
-	Weights string `toml:"weights,omitempty"`
-	// Dropout is the probability that a link is missing from a round; Window the number
-	// of rounds whose links together must connect all agents, where links change. See
-	// topology.Spec.
+	Graph   string `toml:"graph"`             // see topology.Spec; default "ring"
+	Agents  int    `toml:"agents"`            // 1 to 16,777,216; default 10
+	Weights string `toml:"weights,omitempty"` // see topology.Spec
+	// Dropout is the probability, 0 to below 1, that a link is missing from a round;
+	// Window the number of rounds, 0 to 1,000, whose links together must connect all
+	// agents, where links change. See topology.Spec.
 	Dropout float64 `toml:"dropout,omitempty"`
 	Window  uint64  `toml:"window,omitempty"`
 	// Wake "pair": in every round one random agent averages with one random neighbor, of
@@ -93,10 +95,11 @@ func (p *TopologyParams) Directed() bool {
 	return ok
 }
 
+// DataParams is the [data] section, beside the parameters of data set and partition.
 type DataParams struct {
-	Dataset    string `toml:"dataset"`
-	Partition  string `toml:"partition"`
-	AllowEmpty bool   `toml:"allow_empty"`
+	Dataset    string `toml:"dataset"`     // of data.Datasets, or memory.Name; default "glyphs"
+	Partition  string `toml:"partition"`   // of data.Partitions; default "iid"
+	AllowEmpty bool   `toml:"allow_empty"` // agents may have no records to train on
 	// UnitColumn names the column of an owner's file with the id of each record's person.
 	UnitColumn string `toml:"unit_column,omitempty"`
 	// Schema is the file that says what a record of data set table is, a path from the
@@ -113,8 +116,9 @@ type DataParams struct {
 
 func (p *DataParams) augmented() bool { return p.Augmentation != (oracle.Augmentation{}) }
 
+// ModelParams is the [model] section, beside the parameters of the model itself.
 type ModelParams struct {
-	Name      string `toml:"name"`
+	Name      string `toml:"name"`                // of model.Models; default "mlp"
 	Precision string `toml:"precision,omitempty"` // of products: "float32" (default) or "bf16"
 	// InitFrom is a safetensors file of public initial parameters: nothing is charged for
 	// them. builtin:NAME is one that comes with the program.
@@ -129,14 +133,15 @@ type ModelParams struct {
 	Personal finishing.Params `toml:"-"`
 }
 
+// EvaluateParams is the [evaluate] section.
 type EvaluateParams struct {
 	Every uint64 `toml:"every"` // rounds between evaluations; 0 means ten evaluations
 	// "all": every agent on the whole test set; "own": on its own part, or without one
 	// on those that validation holds out of its records; "validation": on all held-out
 	// records
-	On    string `toml:"on"`
-	Limit int    `toml:"limit,omitempty"`
-	// Validation is the share of every agent's records that is held out from training.
+	On    string `toml:"on"`              // default "all"
+	Limit int    `toml:"limit,omitempty"` // of test records, the first ones; 0: all
+	// Validation, 0 to below 1, is the share of every agent's records that is held out.
 	Validation float64 `toml:"validation,omitempty"`
 	ScoreParams
 	FoldParams
@@ -160,8 +165,7 @@ type ScoreParams struct {
 	ScoreClip float64 `toml:"score_clip,omitempty"`
 }
 
-// builtinName names the built-in task in errors.
-const builtinName = "the built-in run file"
+const builtinName = "the built-in run file" // in errors
 
 // Read reads the run file at path, or the built-in task for "", applies "key=value"
 // settings and decodes all that does not depend on data. Bad input is a *config.Error, or
@@ -256,8 +260,7 @@ func Decode(doc *runfile.Document) (*File, error) {
 // Section gives the decode function that a package fills its own parameters with.
 func (f *File) Section(name string) func(any) error { return f.doc.Decoder(name) }
 
-// At completes an error of the package that section name belongs to with file, line and
-// dotted key.
+// At completes an error about a section's keys with file, line and dotted key; nil stays.
 func (f *File) At(section string, err error) error { return f.doc.Locate(section, err) }
 
 var runName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
@@ -357,8 +360,7 @@ func (p *EvaluateParams) validate(agents int) error {
 	return p.Params.Validate()
 }
 
-// pairWake is randomised pairwise gossip.
-const pairWake = "pair"
+const pairWake = "pair" // randomised pairwise gossip
 
 // Effective returns the complete configuration in force, sorted and with all defaults. It
 // is complete only after Build, when every package has decoded its parameters.
@@ -370,8 +372,7 @@ func (f *File) Effective() ([]byte, error) {
 	return b, nil
 }
 
-// ReadBytes is Parse on the file at path, together with its bytes, which FileDigest
-// takes.
+// ReadBytes is Parse on the file at path, with its bytes, which FileDigest takes.
 func ReadBytes(path string) (*File, []byte, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {

@@ -8,11 +8,11 @@ import (
 
 // Origin is what figures come from, as a row of a table of runs says it.
 type Origin struct {
-	ConfigDigest string
+	ConfigDigest string // see Experiment.Digest
 	// Data is that of DataDigest; "" in tables that do not say it, as those of
 	// studies and of earlier versions.
 	Data               string
-	Engine, Arithmetic string
+	Engine, Arithmetic string // EngineVersion and Experiment.Arithmetic
 }
 
 // OriginOf is where figures of the experiment come from.

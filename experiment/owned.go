@@ -59,17 +59,17 @@ func (f *File) GraphFor(seed uint64) (*topology.Graph, error) {
 
 // Member names one agent of an experiment among others that this process does not know.
 type Member struct {
-	Self   agent.ID
-	Data   data.OwnFile
-	Graphs topology.Schedule // that the signed roster states the whole of: see File.ScheduleFor
+	Self   agent.ID          // its number in the roster
+	Data   data.OwnFile      // its own file
+	Graphs topology.Schedule // not nil; that the signed roster states the whole of: see File.ScheduleFor
 	// Seed is public and takes the place of the run file's: of the initial model and of
 	// the records held out for tests.
 	Seed uint64
 }
 
 // Join builds the part of one member: its own records and plan, and nobody else's. It
-// returns the owner's file too. Runs without noise, and with switches of
-// [replication], are refused.
+// returns the owner's file too. It sets the seed of f. Runs without noise, and with
+// switches of [replication], are privacy.ErrRefused; other bad input is a *config.Error.
 func (f *File) Join(m Member) (*Experiment, *data.Own, error) {
 	if err := cmp.Or(Unchanged(f), f.CheckDeployable()); err != nil {
 		return nil, nil, err

@@ -15,15 +15,15 @@ import (
 // Seat is where one agent of an experiment sits: whose number and records it has, and
 // where its charges and its randomness come from.
 type Seat struct {
-	Self    agent.ID
-	Records oracle.Records
-	Arrival []uint32 // by row: the round from which it is there; nil: all are
-	Ledger  ledger.Ledger
-	Keys    privacy.Keys // the zero value is secret
+	Self    agent.ID       // one of Experiment.Seats
+	Records oracle.Records // that its oracles read
+	Arrival []uint32       // by row: the round from which it is there; nil: all are
+	Ledger  ledger.Ledger  // not nil
+	Keys    privacy.Keys   // the zero value is secret
 	// Secret is what the agent shares with another and with nobody else, for mechanism
 	// decor.
 	Secret func(peer agent.ID) []byte
-	Pool   *oracle.Pool
+	Pool   *oracle.Pool // scratch memory of all seats of a process; not nil
 	// Fresh seats write into their ledger what was charged before the run: overrides, and
 	// what was made from the records.
 	Fresh bool
@@ -44,8 +44,8 @@ type Party struct {
 	// around it.
 	Algorithm agent.Algorithm
 	Gate      *privacy.Gate
-	Plan      *plan.Agent
-	Oracles   map[string]privacy.Oracle
+	Plan      *plan.Agent               // by which it is charged
+	Oracles   map[string]privacy.Oracle // of the gate, by the names that queries have
 
 	Bare agent.Algorithm // without what is around it
 }
@@ -178,7 +178,7 @@ func (e *Experiment) open(l ledger.Ledger, a *plan.Agent) error {
 
 // AlgorithmParams is the section [algorithm], with what every algorithm has.
 type AlgorithmParams struct {
-	Name string `toml:"name"`
+	Name string `toml:"name"` // default "dsgd"
 	// Messages is the format of what agents send: "float32" (default) or "bf16", half as
 	// long (algo.Rounded).
 	Messages string `toml:"messages,omitempty"`

@@ -12,8 +12,8 @@ import (
 // PersonalPrivacy are the keys of [privacy] that belong to algorithms which ask for full
 // gradients and fits.
 type PersonalPrivacy struct {
-	// AgentEpsilon gives agents budgets of their own in place of target_epsilon: agent i
-	// has number i mod length.
+	// AgentEpsilon gives agents budgets of their own, above 0 and finite, in place of
+	// target_epsilon: agent i has number i mod length.
 	AgentEpsilon []float64 `toml:"agent_epsilon,omitempty"`
 	// WarmEpsilon is what the fit of a warm start may cost alone, a part of the target;
 	// without it a fit shares the noise multiplier of the gradients. WarmMechanism is

@@ -15,21 +15,21 @@ import (
 // PrivacyParams is the [privacy] section. noise_multiplier is the noise standard
 // deviation over max_grad_norm under every adjacency.
 type PrivacyParams struct {
-	Mechanism       string  `toml:"mechanism"`
-	TargetEpsilon   float64 `toml:"target_epsilon,omitempty"`
-	NoiseMultiplier float64 `toml:"noise_multiplier,omitempty"`
-	TargetDelta     float64 `toml:"target_delta"`
+	Mechanism       string  `toml:"mechanism"`                  // default "gaussian"
+	TargetEpsilon   float64 `toml:"target_epsilon,omitempty"`   // above 0 and finite; 0: not stated
+	NoiseMultiplier float64 `toml:"noise_multiplier,omitempty"` // above 0 and finite; 0: not stated
+	TargetDelta     float64 `toml:"target_delta"`               // above 0 and below 1; default 1e-5
 	// "exact" (default): all rounding is charged; "fast": models are accepted whose
 	// sums round by an unknown amount, and statements say so
 	Noise       string  `toml:"noise,omitempty"`
-	MaxGradNorm float64 `toml:"max_grad_norm,omitempty"`
-	BatchSize   float64 `toml:"batch_size,omitempty"`
-	SampleRate  float64 `toml:"sample_rate,omitempty"`
-	Adjacency   string  `toml:"adjacency"`
-	Unit        string  `toml:"unit"`
-	Accountant  string  `toml:"accountant"`
+	MaxGradNorm float64 `toml:"max_grad_norm,omitempty"` // above 0, with noise finite; default 1 with noise
+	BatchSize   float64 `toml:"batch_size,omitempty"`    // expected, above 0 and finite; 0: not stated
+	SampleRate  float64 `toml:"sample_rate,omitempty"`   // above 0 and at most 1; 0: not stated
+	Adjacency   string  `toml:"adjacency"`               // default "zero-out"
+	Unit        string  `toml:"unit"`                    // record (default), owner or person
+	Accountant  string  `toml:"accountant"`              // of account.Names; default account.Default
 	PlannedCounts
-	IUnderstand []string `toml:"i_understand,omitempty"`
+	IUnderstand []string `toml:"i_understand,omitempty"` // overrides: "delta"
 	PersonalPrivacy
 	CorrelatedNoise
 	algo.Clipping
@@ -40,15 +40,14 @@ type PrivacyParams struct {
 
 // PlannedCounts are public counts that noise is planned for.
 type PlannedCounts struct {
-	MinRecords int `toml:"min_records,omitempty"`
-	// Reserve is how many further charges of every kind of answer the noise is found for,
-	// and a node's quota admits: crashes lose answers that were charged.
+	MinRecords int `toml:"min_records,omitempty"` // of an owner, at least 1; only under add-remove
+	// Reserve is how many further charges, 0 to 2^24, of every kind of answer the noise
+	// is found for, and a node's quota admits: crashes lose answers that were charged.
 	Reserve int `toml:"reserve,omitempty"`
 	oracle.Persons
 }
 
-// maxReserve bounds a reserve: far more than crashes can lose.
-const maxReserve = 1 << 24
+const maxReserve = 1 << 24 // far more than crashes can lose
 
 // validateReserve refuses a reserve where no budget sets the noise.
 func (p *PrivacyParams) validateReserve(m *Mechanism) error {

@@ -16,21 +16,21 @@ import (
 // QuestionParams are the keys of [algorithm] for algorithm query: what is asked of all
 // owners' records in one release. See package query.
 type QuestionParams struct {
-	Ask []string `toml:"ask,omitempty"`
+	Ask []string `toml:"ask,omitempty"` // see query.Parse
 	// Shares say how much of the release each question gets: one with share 2 has half
 	// the noise of one with share 1. None: all alike.
 	Shares []float64 `toml:"shares,omitempty"`
 	// Relative chooses the shares so that errors are the same part of what each count
 	// holds where records are spread evenly.
 	Relative bool    `toml:"relative_errors,omitempty"`
-	Level    float64 `toml:"level,omitempty"` // of intervals; default .95
+	Level    float64 `toml:"level,omitempty"` // of intervals, above .5 and below 1; default .95
 	// Sampling widens intervals of means and quantiles to hold the value of the law that
 	// people were drawn from.
 	Sampling bool `toml:"sampling,omitempty"`
 	// Model is the folder of a finished run or node whose model is judged, a path from
 	// the folder of the run file. Its predictions are variables: see query.ModelScore.
 	Model       string `toml:"model,omitempty"`
-	ModelDigest string `toml:"model_digest,omitempty"`
+	ModelDigest string `toml:"model_digest,omitempty"` // of it, in hex; filled in, a given one is checked
 	// Records says which are asked: all (default), or of a simulation those that are held
 	// out for tests.
 	Records string `toml:"records,omitempty"`
@@ -205,8 +205,8 @@ func noiseOf(e *Experiment) float64 {
 
 // Answers are what a run that asks questions has found, for a file.
 type Answers struct {
-	Owners   int            `json:"owners"`
-	Noise    float64        `json:"noise"` // standard deviation of the noise in the sums, whose clip is 1
+	Owners   int            `json:"owners"` // how many there are
+	Noise    float64        `json:"noise"`  // standard deviation of the noise in the sums, whose clip is 1
 	Level    float64        `json:"level"`
 	Sampling bool           `json:"sampling,omitempty"`
 	Answers  []query.Answer `json:"answers"`

@@ -13,19 +13,19 @@ import (
 // output, the log-odds of the second class or the number that is predicted. It is 0 on
 // average over the records, by the noisy counts.
 type Shape struct {
-	Variable string `json:"variable"`
-	Unit     string `json:"unit,omitempty"`
+	Variable string `json:"variable"`       // its name
+	Unit     string `json:"unit,omitempty"` // as the schema has it; "": none
 	// Importance is the standard deviation of what it adds, over the records by the noisy
 	// counts.
 	Importance float64      `json:"importance"`
-	Points     []ShapePoint `json:"points"`
+	Points     []ShapePoint `json:"points"` // in order
 }
 
 // ShapePoint is a knot of a number's shape, or a category.
 type ShapePoint struct {
 	At       float64 `json:"at"`                 // a number in its own unit
 	Category string  `json:"category,omitempty"` // "": of a number
-	Adds     float64 `json:"adds"`
+	Adds     float64 `json:"adds"`               // to the output
 	// Noise is the standard deviation that the noise of the run alone gives Adds, at
 	// most: records pull it back.
 	Noise float64 `json:"noise"`

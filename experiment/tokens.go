@@ -13,7 +13,7 @@ import (
 
 // TokenParams is the [token] section of algorithms whose models walk.
 type TokenParams struct {
-	Count int `toml:"count"` // tokens, each of which makes rounds steps; default 1
+	Count int `toml:"count"` // tokens, 1 to 2^20, each of which makes rounds steps; default 1
 	// Hops "secret" (default) draws each hop from its holder's own stream, "public" from
 	// the run's seed, for all to compute.
 	Hops string `toml:"hops"`
@@ -60,8 +60,7 @@ func (e *Experiment) Walking() (visiting, error) {
 // FreeQueries ask for noise alone: they read no data.
 var FreeQueries = map[string]bool{noiseQuery: true}
 
-// noiseQuery is the name under which tokens' algorithms ask for it.
-const noiseQuery = "zero"
+const noiseQuery = "zero" // the name under which tokens' algorithms ask for it
 
 // tokens is models that walk: all agents are visited alike, as far as is known before.
 var tokens = Pace{

@@ -89,7 +89,7 @@ func (b *builder) activation(name string, f curve) {
 
 // LeakyReLUParams are the parameters of layer "leaky-relu".
 type LeakyReLUParams struct {
-	Slope float64 `json:"slope"` // below 0; default .01
+	Slope float64 `json:"slope"` // of what is below 0, 0 to 1; default .01
 }
 
 func leakyReLULayer(b *builder, decode func(any) error) error {

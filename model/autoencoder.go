@@ -5,7 +5,7 @@ import "sotto/config"
 // AutoencoderParams are the parameters of "autoencoder".
 type AutoencoderParams struct {
 	Hidden []int `toml:"hidden"` // widths of the encoder, the last one of the code; default [64, 16]
-	// "relu" (default), "tanh" or "mish"; not after the code or the output
+	// as that of MLPParams; not after the code or the output
 	Activation string `toml:"activation"`
 }
 

@@ -149,7 +149,7 @@ type LayersParams struct {
 	Layers []map[string]any `toml:"layers"` // each with its kind and that kind's parameters
 	// default: "cross-entropy" for classes, "squared" for a regression
 	Loss  string  `toml:"loss"`
-	Delta float64 `toml:"delta"` // where "huber" turns from squares to straight lines; default 1
+	Delta float64 `toml:"delta"` // where "huber" turns to straight lines, 1e-6 to 1e6; default 1
 }
 
 // newLayers builds "layers": the layers that a run file lists, in order.

@@ -11,7 +11,7 @@ type ConvParams struct {
 	Filters int  `json:"filters"`
 	Kernel  int  `json:"kernel"`  // side of the filters
 	Stride  int  `json:"stride"`  // default 1
-	Padding int  `json:"padding"` // zeros on each side; default 0
+	Padding int  `json:"padding"` // zeros on each side, 0 to kernel-1; default 0
 	Bias    bool `json:"bias"`    // default true
 }
 

@@ -15,8 +15,8 @@ type Body struct{ n *network }
 // before them is the body, which turns a sample into features, and they, with all that
 // follows, are the head, a model of those features. The parameters of m are those of the
 // body followed by those of the head, and the head's outputs on the body's features are
-// the outputs of m, bit for bit. The cut cannot lie inside a residual block, and one
-// layer with parameters has to stay in the body.
+// the outputs of m, bit for bit. layers is at least 1. The cut cannot lie inside a
+// residual block, and one layer with parameters has to stay in the body.
 func SplitHead(m Model, layers int) (*Body, Model, error) {
 	n, ok := m.(*network)
 	if !ok {

@@ -118,7 +118,7 @@ func newLeastSquares(decode func(params any) error, s Shape) (Model, error) {
 // MLPParams are the parameters of "mlp".
 type MLPParams struct {
 	Hidden     []int  `toml:"hidden"`     // widths of the hidden layers; default [64]
-	Activation string `toml:"activation"` // "relu" (default), "tanh" or "mish"
+	Activation string `toml:"activation"` // relu (default), gelu, leaky-relu, mish, sigmoid or tanh
 }
 
 // newMLP builds "mlp": linear layers with biases and an activation between them.

@@ -8,10 +8,11 @@ import (
 )
 
 // Arrive binds o to records that come during a run: row r of the data set is there from
-// round arrival[r] on. Whatever the oracle divides by is fixed for all of them, so that
-// one record, its time of arrival included, moves a sum by no more than the release
-// states. What the oracle sees is a function of the round alone, which the gate tells it,
-// so that a resumed run needs nothing of it. arrival nil: all are there from the start.
+// round arrival[r] on, which has one for every row. Whatever the oracle divides by is
+// fixed for all of them, so that one record, its time of arrival included, moves a sum by
+// no more than the release states. What the oracle sees is a function of the round alone,
+// which the gate tells it, so that a resumed run needs nothing of it. arrival nil: all
+// are there from the start.
 func Arrive(o Oracle, r Records, arrival []uint32, pool *Pool) (privacy.Oracle, error) {
 	if arrival == nil {
 		return o, o.Bind(r, pool)

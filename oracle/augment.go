@@ -19,7 +19,8 @@ import (
 type Augmentation struct {
 	Views int `toml:"augmentations,omitempty"` // K, 1 to 32; 0 means 1
 	Shift int `toml:"augment_shift,omitempty"` // s pixels at most, both ways; what moves in is 0
-	// a crop of the image padded by s pixels on each side, which mirror its border
+	// a crop of the image padded by s pixels on each side, which mirror its border; s is
+	// below height and width, and one of Shift and Crop is 0
 	Crop int  `toml:"augment_crop,omitempty"`
 	Flip bool `toml:"augment_flip,omitempty"` // left to right, every other time
 }

@@ -29,8 +29,8 @@ var _ privacy.Oracle = (*Fit)(nil)
 type Fit struct {
 	GLM        model.GLM
 	Records    Records
-	Normaliser float64 // m̄, public, > 0
-	Lambda     float64 // public, > 0
+	Normaliser float64 // m̄, public, > 0, finite; where gradients are bounded at least half the records
+	Lambda     float64 // public, > 0, finite; Validate refuses too small ones
 	Radius     float64 // X > 0; +Inf leaves features alone, for runs that are not private
 	Adjacency  account.Adjacency
 	Unit       account.Unit

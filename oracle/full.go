@@ -17,17 +17,17 @@ var _ privacy.GridOracle = (*Full)(nil)
 
 // Full is the oracle "grad-full", or with norm L1 "grad-full-l1": over all of the owner's
 // records, the sum of per-record gradients of the loss at the query's point, each scaled
-// to norm at most Clip. The gate adds noise to the sum and divides by Normaliser. No
+// to norm at most ClipNorm. The gate adds noise to the sum and divides by Normaliser. No
 // record is left out, so that nothing is amplified; under replace-one the mean of m
-// records has the sensitivity 2 Clip/m (spec: 1/m is missing in some publications).
+// records has the sensitivity 2 ClipNorm/m (spec: 1/m is missing in some publications).
 type Full struct {
-	Model      model.Model
+	Model      model.Model // not nil
 	Records    Records
-	Normaliser float64 // public, > 0: the record count under replace-one and zero-out
-	ClipNorm   float64 // C > 0; +Inf switches clipping off, for runs that are not private
-	Norm       account.Norm
+	Normaliser float64      // public, > 0, finite: the record count under replace-one and zero-out
+	ClipNorm   float64      // C > 0; +Inf switches clipping off, for runs that are not private
+	Norm       account.Norm // L1 or L2, of ClipNorm
 	Adjacency  account.Adjacency
-	Unit       account.Unit
+	Unit       account.Unit // record
 	Pool       *Pool
 	Sums       Sums
 
@@ -41,7 +41,7 @@ const (
 	FitName    = "fit"
 )
 
-// Validate names the first field that cannot be used. It reads no records.
+// Validate names the first field that cannot be used. It looks at the number of records.
 func (g *Full) Validate() error {
 	if err := checkPositive("batch_size", g.Normaliser); err != nil {
 		return err
@@ -98,7 +98,7 @@ func (g *Full) SumError(clip float64) float64 {
 	return g.Sums.sumError(g.layout(), g.Model, shift(g.Adjacency), clip)
 }
 
-// Describe states the release. A query's own public clip takes the place of Clip. The
+// Describe states the release. A query's own public clip takes the place of ClipNorm. The
 // parts must not be changed.
 func (g *Full) Describe(q *agent.Query) (account.Release, error) {
 	if q.Clip > 0 {

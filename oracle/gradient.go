@@ -13,25 +13,25 @@ var _ privacy.GridOracle = (*Gradient)(nil)
 
 // Gradient is the oracle "grad": over a Poisson batch of the owner's records, the sum of
 // per-record gradients of the loss at the query's point, each scaled to L2 norm at most
-// Clip; with Augment, of means over the record's views; in the unit of a person, of the
-// mean or sum over a person's records (Sums.Persons), with "record" read as "person".
-// The gate adds noise to the sum and divides by ExpectedBatch (Abadi et al. 2016 with a
-// public normaliser).
+// ClipNorm; with Augment, of means over the record's views; in the unit of a person, of
+// the mean or sum over a person's records (Sums.Persons), with "record" read as "person".
+// The gate adds noise to the sum and divides by ExpectedBatchSize (Abadi et al. 2016 with
+// a public normaliser).
 //
-// Rate and ExpectedBatch are public constants. Under add-remove adjacency the number of
-// records is private, so neither may be derived from it; the drawn batch size never
-// enters.
+// SampleRate and ExpectedBatchSize are public constants. Under add-remove adjacency the
+// number of records is private, so neither may be derived from it; the drawn batch size
+// never enters.
 type Gradient struct {
 	Model             model.Model
 	Records           Records
 	SampleRate        float64 // q in (0, 1]: each record is drawn independently
-	ExpectedBatchSize float64 // L > 0
+	ExpectedBatchSize float64 // L > 0, finite
 	ClipNorm          float64 // C > 0; +Inf switches clipping off, for runs that are not private
 	Adjacency         account.Adjacency
 	Unit              account.Unit
 	Pool              *Pool
 	Sums              Sums
-	Draws             int // Poisson batches that are summed before one noise draw; 0 means 1
+	Draws             int // Poisson batches under one noise draw, at most 65,536; 0 means 1
 	// One > 0 makes the batch one record, drawn uniformly from a number of records that
 	// is public and must be One; SampleRate is not used. Under add-remove no event covers
 	// that.
@@ -51,8 +51,8 @@ type Gradient struct {
 // CountPart is the name of the part that Count adds.
 const CountPart = "count"
 
-// Validate names the first field that cannot be used. It looks at the shape of the
-// records, not at the records.
+// Validate names the first field that cannot be used. It looks at the shape and number of
+// the records, not at the records. Model, which is not nil, is not looked at.
 func (g *Gradient) Validate() error {
 	if err := checkRate(g.SampleRate); err != nil {
 		return err
@@ -87,7 +87,7 @@ func (g *Gradient) Validate() error {
 	return g.Sums.check(g.count() * max(1, g.Draws))
 }
 
-// Describe states the release. A query's own public clip takes the place of Clip.
+// Describe states the release. A query's own public clip takes the place of ClipNorm.
 func (g *Gradient) Describe(q *agent.Query) (account.Release, error) {
 	if err := checkPoint(q, g.Model.Dim()); err != nil {
 		return account.Release{}, err

@@ -18,11 +18,11 @@ import (
 // takes part in it or attacks it makes its oracles from the same Public: the planned
 // release is then the executed one.
 type Public struct {
-	Model             model.Model
-	SampleRate        float64 // q in (0, 1]
-	ExpectedBatchSize float64 // L > 0, the normaliser of a sum
-	ClipNorm          float64 // C > 0; +Inf: none
-	Records           int     // the agent's public record count; 0 where it is private
+	Model             model.Model // not nil
+	SampleRate        float64     // q in (0, 1]
+	ExpectedBatchSize float64     // L > 0, finite: the normaliser of a sum
+	ClipNorm          float64     // C > 0; +Inf: none
+	Records           int         // the agent's public record count; 0 where it is private
 	Adjacency         account.Adjacency
 	Unit              account.Unit
 
@@ -95,7 +95,8 @@ var Kinds = map[string]Kind{
 	StatefulResidualName: {New: newStatefulResidual, Record: true, Private: true},
 }
 
-// New makes the oracle that q names, without records.
+// New makes the oracle that q names, without records. p.Model is not nil. Errors are
+// config.Errors, ErrNotLinear or ErrNoTable.
 func New(p *Public, q *agent.Query) (Oracle, error) {
 	k, ok := Kinds[q.Oracle]
 	if !ok {
@@ -105,7 +106,7 @@ func New(p *Public, q *agent.Query) (Oracle, error) {
 }
 
 // Describe states what an answer to q releases, q's point apart, by an oracle without
-// records.
+// records. p.Model is not nil.
 func Describe(p *Public, q *agent.Query) (account.Release, error) {
 	o, err := New(p, q)
 	if err != nil {

@@ -17,7 +17,7 @@ var _ privacy.Oracle = (*KM)(nil)
 const KMName = "km"
 
 // KM is the oracle "km": the residual T(x) - x of an operator T of the owner's mean loss,
-// scaled to norm at most Residual, at the query's point x. Full batches at Rate 1,
+// scaled to norm at most Residual, at the query's point x. Full batches at SampleRate 1,
 // Poisson batches below.
 //
 // One record moves T(x) by at most γG/L when it is added, removed or nulled, and by twice
@@ -33,8 +33,8 @@ type KM struct {
 	GLM               model.GLM
 	Records           Records
 	Operator          string  // a key of Operators
-	Gamma             float64 // γ > 0
-	L1                float64 // λ >= 0
+	Gamma             float64 // γ > 0, finite
+	L1                float64 // λ >= 0, finite; 0 without a regulariser
 	Residual          float64 // B > 0; +Inf: none, for runs that are not private
 	ClipNorm          float64 // G > 0; +Inf: none, where B bounds all there is
 	SampleRate        float64 // q in (0, 1]

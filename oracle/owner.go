@@ -17,12 +17,12 @@ var _ privacy.GridOracle = (*OwnerGradient)(nil)
 const OwnerGradName = "user-grad"
 
 // OwnerGradient is the oracle "user-grad": the mean gradient of the loss over all of the
-// owner's records, scaled to L2 norm at most Clip as a whole. What it protects is the
-// owner: all records may change at once, so that the value moves by 2 Clip under
-// replace-one and by Clip under zero-out and add-remove. An owner without records answers
-// zero. Nothing is divided by a private number after the clip.
+// owner's records, scaled to L2 norm at most ClipNorm as a whole. What it protects is the
+// owner: all records may change at once, so that the value moves by 2 ClipNorm under
+// replace-one and by ClipNorm under zero-out and add-remove. An owner without records
+// answers zero. Nothing is divided by a private number after the clip.
 type OwnerGradient struct {
-	Model     model.Model
+	Model     model.Model // not nil
 	Records   Records
 	ClipNorm  float64 // C > 0; +Inf switches clipping off, for runs that are not private
 	Adjacency account.Adjacency
@@ -43,7 +43,7 @@ func (g *OwnerGradient) release(clip float64) account.Release {
 	return fullBatch(OwnerGradName, g.Adjacency, account.Owner(), part, 1)
 }
 
-// Describe states the release. A query's own public clip takes the place of Clip. The
+// Describe states the release. A query's own public clip takes the place of ClipNorm. The
 // parts must not be changed.
 func (g *OwnerGradient) Describe(q *agent.Query) (account.Release, error) {
 	if q.Clip > 0 {

@@ -13,9 +13,9 @@ var _ privacy.Oracle = (*Score)(nil)
 
 // Score is the oracle "score": over all of the owner's held-out records, the number that
 // the model at the query's point classifies correctly, or with Loss the sum of their
-// losses, each cut to [0, Clip]. A record adds a number from 0 to Clip, so that putting
-// one in, taking one out, blanking it or exchanging it moves the sum by at most Clip:
-// shift 1 under every adjacency.
+// losses, each cut to [0, ClipNorm]. A record adds a number from 0 to ClipNorm, so that
+// putting one in, taking one out, blanking it or exchanging it moves the sum by at most
+// that: shift 1 under every adjacency.
 type Score struct {
 	Model     model.Model
 	Records   Records // held out from training
@@ -47,7 +47,7 @@ func (o *Score) Describe(q *agent.Query) (account.Release, error) {
 
 // Evaluate sums over the held-out records, in whole steps of the grid: a sum of integers
 // moves by no more than what a record adds. A loss is rounded down to a step; one that is
-// not a number counts as Clip.
+// not a number counts as ClipNorm.
 func (o *Score) Evaluate(dst *privacy.Value, q *agent.Query, _ *rng.Stream) {
 	s := o.Pool.p.Get()
 	defer o.Pool.p.Put(s)

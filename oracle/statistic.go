@@ -17,18 +17,18 @@ const StatisticName = "statistic"
 
 // Statistic is the oracle "statistic": the sum of an owner's records, whatever the
 // query's point is. The records are the values of a public map of what the owner has
-// (package query); each is scaled to L2 norm at most Clip. Where the unit is a person,
-// what is summed is for each person the mean of its first MaxRows records, so that
-// persons are counted, not rows. The sum is exact, in integers of a step: one
-// record or person that is blanked out, put in or taken out moves it by at most Clip, one
+// (package query); each is scaled to L2 norm at most ClipNorm. Where the unit is a
+// person, what is summed is for each person the mean of its first MaxRows records, so
+// that persons are counted, not rows. The sum is exact, in integers of a step: one record
+// or person that is blanked out, put in or taken out moves it by at most ClipNorm, one
 // that changes by at most twice that. An owner without records has the sum 0.
 type Statistic struct {
 	Records   Records
 	ClipNorm  float64 // C > 0; +Inf: none, for runs that are not private
 	Adjacency account.Adjacency
-	Unit      account.Unit
-	Persons   Persons // in the unit of a person
-	Dim       int     // of a record
+	Unit      account.Unit // record or person
+	Persons   Persons      // in the unit of a person
+	Dim       int          // of a record
 
 	people people
 	made   made

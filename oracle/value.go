@@ -18,17 +18,19 @@ const ValueName = "value"
 
 // Value is the oracle "value": what an owner brings to a private average, whatever the
 // query's point is. Where the unit is the owner, it is the mean of its records' features,
-// scaled to norm at most Clip: all data of the owner together move it by Clip when they
-// are nulled, by twice that when they change. Where the unit is one record, it is the sum
-// of the records' features, each scaled to norm at most Clip, over the public number of
-// records. An owner without records has the value 0.
+// scaled to norm at most ClipNorm: all data of the owner together move it by that when
+// they are nulled, by twice that when they change. Where the unit is one record, it is
+// the sum of the records' features, each scaled to norm at most ClipNorm, over the public
+// number of records. An owner without records has the value 0.
 type Value struct {
-	Records    Records
-	ClipNorm   float64 // C > 0; +Inf: none, for runs that are not private
-	Normaliser float64 // public number of records, > 0, where the unit is one record; 1 where it is the owner
-	Adjacency  account.Adjacency
-	Unit       account.Unit
-	Dim        int // of the features
+	Records  Records
+	ClipNorm float64 // C > 0; +Inf: none, for runs that are not private
+	// public number of records, above 0 and at most 4,000,000, where the unit is one
+	// record; 1 where it is the owner
+	Normaliser float64
+	Adjacency  account.Adjacency // replace-one or zero-out
+	Unit       account.Unit      // record or owner
+	Dim        int               // of the features
 }
 
 // Validate names the first field that cannot be used. It reads no records.

@@ -15,7 +15,7 @@ var _ Mechanism = DataDependent{}
 // that are not clipped. It is for replication: the noise tells the norm, and a value of 0
 // leaves as it is, so that there is no guarantee at any epsilon.
 type DataDependent struct {
-	// noise standard deviation over the norm of the value, > 0
+	// noise standard deviation over the norm of the value, > 0 and finite
 	NoiseMultiplier float64 `toml:"noise_multiplier"`
 	// Norm > 0 takes the place of that norm, as G does in ConstD2P: the largest gradient
 	// norm seen in earlier runs on the same data, to which nothing is clipped. There is

@@ -25,11 +25,11 @@ var _ Mechanism = Decor{}
 // both ends give their answers of a round in order, and blocks are numbered by round and
 // answer.
 type Decor struct {
-	NoiseMultiplier float64 // own noise, standard deviation over clip, > 0
-	Pair            float64 // noise of each neighbor, standard deviation over clip, >= 0
-	Effective       float64 // what counts, at least NoiseMultiplier
-	Curious         string  // whom Effective allows for, for statements
-	Self            agent.ID
+	NoiseMultiplier float64    // own noise, standard deviation over clip, > 0 and finite
+	Pair            float64    // noise of each neighbor, standard deviation over clip, >= 0, finite
+	Effective       float64    // what counts, at least NoiseMultiplier; see NewDecor
+	Curious         string     // whom Effective allows for, for statements
+	Self            agent.ID   // not among Neighbors
 	Neighbors       []agent.ID // ascending
 	// Secret is what the agent shares with a neighbor and nobody else; the same bytes at
 	// both ends.
@@ -47,10 +47,11 @@ type blocks struct {
 // effectiveError is what solving for an effective multiplier rounds, relative.
 const effectiveError = 1e-9
 
-// NewDecor refuses noise that is not positive and finite, an effective multiplier below
-// the own one's or above that of all noise together, and neighbors without secrets. What
-// others see can only take from that of all, and account/network.Decor computes how much:
-// between the two NewDecor believes the caller.
+// NewDecor refuses own noise that is not positive and finite, shared noise that is below
+// 0 or infinite, an effective multiplier below the own one's or above that of all noise
+// together, and neighbors without Secret. What others see can only take from that of all,
+// and account/network.Decor computes how much: between the two NewDecor believes the
+// caller, as it does in who the neighbors are.
 func NewDecor(d Decor) (Mechanism, error) {
 	most := math.Hypot(d.NoiseMultiplier, math.Sqrt(float64(len(d.Neighbors)))*d.Pair)
 	switch {

@@ -73,7 +73,8 @@ var ErrDrawn = errors.New("privacy: a state that depends on random choices does 
 
 // Recover brings the states of the gate's oracles to where the queries that asked yields,
 // in order, had taken them. It goes before the first answer. Oracles without a state have
-// nothing to recover; asked is then not called.
+// nothing to recover; asked is then not called. ErrDrawn: the state of one depends on
+// random choices; asked is not called, and the gate is not to be used.
 func (g *Gate) Recover(asked func(yield func(q *agent.Query))) error {
 	if !g.stateful(func(s Stateful) {}) {
 		return nil
@@ -144,7 +145,8 @@ func SimulatedKeys(seed uint64) Keys { return Keys{seed: seed, simulated: true} 
 // Simulated reports whether the keys are reproducible and hence protect nobody.
 func (k Keys) Simulated() bool { return k.simulated }
 
-// Open returns the gate of agent self over its oracles.
+// Open returns the gate of agent self over its oracles, by the names that queries have.
+// What is nil is refused when a query needs it. self matters to simulated keys alone.
 func Open(l ledger.Ledger, m Mechanism, oracles map[string]Oracle, keys Keys, self agent.ID) *Gate {
 	g := &Gate{ledger: l, mechanism: frozen(m), oracles: oracles, streams: streams{simulated: keys.simulated,
 		keys: func(uint64) rng.Key { return rng.NewKey() }}}
@@ -190,7 +192,8 @@ func (g *Gate) Begin(round uint64, live []agent.Neighbor) {
 }
 
 // Describe returns what q would release and what it would cost. It reads no data and
-// charges nothing.
+// charges nothing. Errors: ErrQuery, ErrRefused (an oracle without integers for noise
+// that needs them), or what the oracle or the mechanism says, as a config.Error.
 func (g *Gate) Describe(q *agent.Query) (account.Release, account.Event, error) {
 	var none account.Release
 	o, ok := g.oracles[q.Oracle]

@@ -24,7 +24,9 @@ var _ Mechanism = Gaussian{}
 // Mironov 2012 have nothing to find. What rounding adds to the value's own sum is part of
 // its sensitivity (account.Part.SumError). docs/exact.md has the proof.
 type Gaussian struct {
-	NoiseMultiplier float64 `toml:"noise_multiplier"` // noise standard deviation over clip, > 0
+	// noise standard deviation over clip, > 0 and finite; Event refuses it where, times
+	// the clip of a part, it is not within 1e-35 to 1e35
+	NoiseMultiplier float64 `toml:"noise_multiplier"`
 	// PartNoise replaces NoiseMultiplier for the named parts of a joint release, for
 	// instance a count beside a gradient (Andrew, Thakkar, McMahan, Ramaswamy 2021).
 	PartNoise map[string]float64 `toml:"part_noise,omitempty"`
@@ -63,7 +65,7 @@ func checkMultipliers(noiseMultiplier float64, parts map[string]float64) error {
 
 // Event is a Gaussian event under the release's sampler. Parts released together on one
 // batch compose inside the event: their effective multipliers add as 1/s^2 = sum
-// (shift/noise)^2.
+// (shift/noise)^2. ErrRefused: this machine's arithmetic is not what the proof needs.
 func (m Gaussian) Event(r account.Release) (account.Event, error) {
 	if err := cmp.Or(checkParts(r, account.L2, "gaussian"), checkSums(r)); err != nil {
 		return account.Event{}, err

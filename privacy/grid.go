@@ -24,7 +24,7 @@ const gridBits = 20
 func GridStep(clip float64) float64 { return math.Ldexp(clip, -gridBits) }
 
 // ReleaseStep is the step of which every released value of part p is a multiple, before
-// Release.Scale, by mechanisms that round to a grid.
+// Release.Scale and but for the rounding to float32, by mechanisms that round to a grid.
 func ReleaseStep(m Mechanism, p account.Part) float64 {
 	if g, ok := m.(Gaussian); ok {
 		step, _ := stepAndSigma(noiseOf(p.Name, g.PartNoise, g.NoiseMultiplier), p.Clip)

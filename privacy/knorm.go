@@ -17,10 +17,10 @@ var _ Mechanism = KNorm{}
 // epsilon D/(Scale clip) in any dimension, where Laplace noise would need the L1
 // sensitivity; the noise has norm about dim x Scale x clip.
 //
-// As for Gaussian, the sum of value and noise is rounded to the grid of clip x 2^-20, and
-// the double-precision sampler is an assumption.
+// The sum of value and noise is rounded to the grid of clip x 2^-20. Unlike that of
+// Gaussian, the sampler is in double precision, which is an assumption.
 type KNorm struct {
-	Scale float64 `toml:"scale"` // over the clip, > 0
+	Scale float64 `toml:"scale"` // over the clip, > 0 and finite
 }
 
 func (m *KNorm) setScale(b float64) { m.Scale = b }

@@ -34,11 +34,11 @@ var _ Mechanism = PaperNoise{}
 // it keeps (ε, δ), since the loss is at most (Δ/s)^b = ε; for b above 1 it does not
 // (C29).
 type PaperNoise struct {
-	Family      string  `toml:"family"`
+	Family      string  `toml:"family"`          // one of the above
 	Shape       float64 `toml:"shape,omitempty"` // b of truncated-generalized, .25 to 16; 0 for others
-	Epsilon     float64 `toml:"epsilon"`
-	Delta       float64 `toml:"delta"`
-	Sensitivity float64 `toml:"sensitivity"` // Δ over the clip
+	Epsilon     float64 `toml:"epsilon"`         // ε, > 0 and finite
+	Delta       float64 `toml:"delta"`           // δ, above 0 and below .5, of every family
+	Sensitivity float64 `toml:"sensitivity"`     // Δ over the clip, > 0 and finite
 	scale       float64 // of the family, over the clip
 	bound       float64 // A over the clip; +Inf: none
 	inside      float64 // generalized: the mass of [-A, A] before truncation

@@ -7,7 +7,7 @@
 // its norm, comes with the release (account.Release), and what a release costs follows
 // from both:
 //
-//	gaussian             L2  normal noise, double precision, rounded to a grid
+//	gaussian             L2  normal noise, exact, rounded to a grid
 //	discrete-gaussian    L2  integer Gaussian noise on integer values
 //	laplace              L1  integer Laplace noise on integer values, pure epsilon
 //	k-norm               L2  Gamma radius, uniform direction, pure epsilon
@@ -17,8 +17,10 @@
 //	proportional         --  in proportion to the value; epsilon is infinite
 //	published            --  of DP-dKM as published; epsilon is infinite
 //	none, sealed         --  no noise: epsilon is infinite, or nothing leaves
+//	released             --  no noise: the data are an earlier release
 //
-// proportional and published noise are for replication.
+// proportional and published noise are for replication. [Decor], which has no name here,
+// is normal noise in double precision of which neighbors share a part.
 //
 // Mechanisms with integer noise take integers from a [GridOracle], where each record's
 // contribution becomes integers before it is added to another's, or round the values of

@@ -20,7 +20,8 @@ type Scheme interface {
 	// noiseMultiplier. secret gives what the agent shares with another and with nobody
 	// else; schemes of independent noise do not call it.
 	Mechanism(self agent.ID, noiseMultiplier float64, secret func(peer agent.ID) []byte) (Mechanism, error)
-	// Counts is by how much agent self's noise counts more than its own part of it.
+	// Counts is by what factor, at least 1, agent self's noise counts more than its own
+	// part of it.
 	Counts(self agent.ID) float64
 	// Neighbors are the agents that self shares noise with, ascending. All agents of a
 	// scheme with shared noise have own parts of one size.
@@ -37,11 +38,12 @@ type Scheme interface {
 type Independent struct {
 	Name string // of a mechanism whose main parameter is a noise scale over the clip
 	// PartNoise is the noise of parts that have their own, over their clips; nil without.
+	// With it the mechanism is gaussian: Name and Norm are not read.
 	PartNoise map[string]float64
 	// Stated is the clip that noise multipliers are stated over, where it is not that of
 	// the release, Bound; 0: it is.
 	Stated, Bound float64
-	// Norm is the parameter of the same name of proportional noise; 0: none.
+	// Norm > 0 is the parameter of the same name of proportional noise; else none.
 	Norm float64
 }
 
@@ -101,7 +103,9 @@ func (Independent) scheme() {}
 
 // Fixed is one mechanism, whatever the noise multiplier: for answers that carry no noise
 // of their own, or noise that was fixed before the run was planned.
-type Fixed struct{ Answers Mechanism }
+type Fixed struct {
+	Answers Mechanism // not nil
+}
 
 // At implements Scheme.
 func (s Fixed) At(float64) (Mechanism, error) { return s.Answers, nil }

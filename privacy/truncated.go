@@ -38,7 +38,8 @@ type Truncated struct {
 // TruncatedParams are the parameters of "truncated-laplace" and "truncated-gaussian",
 // over the clip.
 type TruncatedParams struct {
-	// b of the Laplace law, standard deviation of the normal law before truncation
+	// b of the Laplace law, standard deviation of the normal law before truncation; > 0
+	// and finite
 	Scale      float64 `toml:"scale"`
 	Truncation float64 `toml:"truncation"` // 2^-4 to 2^13, at most 60 scales (Laplace) or 12 (normal)
 	Gridding

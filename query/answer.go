@@ -51,7 +51,8 @@ type Answerer struct {
 }
 
 // Answers makes the answers of the sums over all owners, Dim of them, each with
-// independent normal noise of standard deviation sigma in units of the release's clip, 1.
+// independent normal noise of standard deviation sigma, at least 0 and finite, in units
+// of the release's clip, 1. Sums are not looked at. Bad input is a *config.Error.
 func (p *Plan) Answers(sums []float64, sigma float64, o Answerer) ([]Answer, error) {
 	if o.Level == 0 {
 		o.Level = .95
@@ -88,7 +89,8 @@ func (p *Plan) Answers(sums []float64, sigma float64, o Answerer) ([]Answer, err
 }
 
 // Expected is the half width of the interval of a count of a question, before anything is
-// asked: what noise of deviation sigma in units of the clip makes of it.
+// asked: what noise of deviation sigma in units of the clip makes of it. k is a place in
+// Parts, sigma at least 0, level inside (0, 1).
 func (p *Plan) Expected(k int, sigma, level float64) float64 {
 	return math.Sqrt2 * math.Erfinv(level) * sigma / p.Parts[k].Weight
 }

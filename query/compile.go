@@ -59,7 +59,8 @@ const (
 
 // Compile holds questions against the variables of a data set. shares say how much of the
 // release each gets: the noise of a question with a share of 2 is half of that with 1.
-// nil: all alike.
+// nil: all alike. There are 1 to 1,000 texts, shares are above 0 and at most 1e6, and Dim
+// at most 100,000; bad input is a *config.Error.
 func Compile(texts []string, shares []float64, vars []schema.Variable) (*Plan, error) {
 	if len(texts) < 1 || len(texts) > maxQuestions {
 		return nil, config.Bad("ask", fmt.Sprintf("%d questions", len(texts)),

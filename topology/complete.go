@@ -64,7 +64,7 @@ func (g *Graph) Even() bool {
 	return true
 }
 
-// Neighbor returns entry k of [Graph.In] of agent i.
+// Neighbor returns entry k of [Graph.In] of agent i, 0 <= k < degree of i.
 func (g *Graph) Neighbor(i agent.ID, k int) agent.Neighbor {
 	if !implicit(g) {
 		return g.In(i)[k]

@@ -122,7 +122,7 @@ func JointlyConnected(s Schedule, from, window uint64) error {
 }
 
 // ConnectedWindow returns the least number of rounds, from on, whose links together
-// connect all agents as [JointlyConnected] says; 0: more than most.
+// connect all agents as [JointlyConnected] says; 0: more than most, or than 1,000.
 func ConnectedWindow(s Schedule, from, most uint64) uint64 {
 	for w := uint64(1); w <= most; w++ {
 		if JointlyConnected(s, from, w) == nil {

@@ -13,10 +13,11 @@ const (
 	fiedlerAgents = 512 // each draw costs a dense eigenvalue problem
 )
 
-// FiedlerParams are the parameters of Erdős-Rényi graphs of a given connectivity.
+// FiedlerParams are the parameters of Erdős-Rényi graphs of a given connectivity, of 2 to
+// 512 agents.
 type FiedlerParams struct {
 	Target    float64 `toml:"target"`    // of λ2(Laplacian)/n, in (0, 1]; 1 is the complete graph
-	Tolerance float64 `toml:"tolerance"` // largest distance from the target, >= 0; default .05
+	Tolerance float64 `toml:"tolerance"` // largest distance from the target, 0 to 1; default .05
 	// probability of each link; 0 (default) draws it anew for every graph, uniform in
 	// (target, 1)
 	P float64 `toml:"p"`

@@ -74,8 +74,8 @@ func ReadEdges(r io.Reader, name string, agents int) (*Adjacency, error) {
 }
 
 // ReadArcs reads a directed graph in the form of [ReadEdges]: on a line "j i" or "j i
-// weight" agent j sends to agent i, which gives the message the weight P_ij in (0, 1). "i
-// j" beside "j i" is another arc.
+// weight" agent j sends to agent i, which gives the message the weight P_ij in (0, 1];
+// [Build] refuses 1, which leaves the sender nothing. "i j" beside "j i" is another arc.
 func ReadArcs(r io.Reader, name string, agents int) (*Arcs, error) {
 	links, weighted, err := readLinks(r, name, agents, true)
 	if err != nil {

@@ -93,7 +93,8 @@ func (g *Graph) OutDegree(i agent.ID) int {
 	return g.outStart[i+1] - g.outStart[i]
 }
 
-// Weight returns w_ij, 0 where i does not hear j; w_ii for j = i.
+// Weight returns w_ij of two agents of the graph, 0 where i does not hear j; w_ii for j =
+// i.
 func (g *Graph) Weight(i, j agent.ID) float64 {
 	if i == j {
 		return g.self[i]

@@ -18,7 +18,7 @@ type Recording struct {
 	asked map[agent.ID][]bool   // by neighbor: whether it takes in each of this agent's broadcasts
 }
 
-// NewRecording reads the list of who wakes, in order, for one agent.
+// NewRecording reads the list of who wakes, in order, for one agent of the graph.
 func NewRecording(wakes []agent.ID, g *Graph, self agent.ID) (*Recording, error) {
 	if g.Directed() {
 		return nil, config.Bad("graph", g.Name(), "links in both directions, where wakes are recorded")

@@ -8,9 +8,9 @@ import (
 	"sotto/tensor"
 )
 
-// Schedule gives the graph of every round. At is safe for concurrent use and returns the
-// same immutable graph whenever it is asked for the same round; a static schedule returns
-// one graph for all rounds.
+// Schedule gives the graph of every round. At is safe for concurrent use and returns
+// equal immutable graphs whenever it is asked for the same round; a static schedule
+// returns one graph for all rounds.
 type Schedule interface {
 	At(round uint64) (*Graph, error)
 }
@@ -92,8 +92,9 @@ type Spec struct {
 
 // Build returns the schedule of the graph that spec names, validated by [Validate]:
 // connected and, unless AllowUnbalanced or Push, doubly stochastic. Graphs of Digraphs
-// and graphs whose links drop out are connected in every window ([JointlyConnected]); all
-// others are static. Bad values are reported as *config.Error.
+// and graphs whose links drop out are connected in every window ([JointlyConnected]),
+// graphs of Pairwise change too; all others are static. decode is not nil; it fills the
+// family's parameters and refuses unknown keys. Bad values are reported as *config.Error.
 func Build(spec Spec, decode func(params any) error) (Schedule, error) {
 	if spec.Agents < 1 || spec.Agents > maxAgents {
 		return nil, config.Bad("agents", spec.Agents, fmt.Sprintf("1 to %d", maxAgents))

@@ -24,7 +24,7 @@ const Name = "memory"
 // records.
 type Table struct {
 	Columns []string // names of the features, all different; none: they have no names
-	// X has a row of features for each record, all of one length, finite.
+	// X has a row of features for each record, all of one length, finite as float32.
 	X [][]float64
 	// Classes are the names of at least two classes, all different, Labels the number of
 	// each record's from 0; or Targets are finite numbers to predict.

@@ -102,7 +102,7 @@ func checkEpsilon(eps float64) error {
 	return bad(eps >= 0 && !math.IsNaN(eps), "epsilon", eps, "a number >= 0")
 }
 
-// Budget is a target or a limit.
+// Budget is a target or a limit: epsilon is finite and above 0, delta 0 to below 1.
 type Budget struct {
 	Epsilon float64 `json:"epsilon" toml:"target_epsilon"`
 	Delta   float64 `json:"delta" toml:"target_delta"`

@@ -126,6 +126,7 @@ func Group(k int) Unit {
 func Owner() Unit { return Unit{Kind: UnitOwner} }
 
 // Person is the unit of all records with one id in a column, which are sampled together.
+// Accountants refuse names but those of 1 to 64 ASCII characters without " \ ( and ).
 func Person(column string) Unit { return Unit{Kind: UnitPerson, Of: column} }
 
 // maxColumn bounds the name of a person's column.

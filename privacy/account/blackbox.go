@@ -57,20 +57,22 @@ var rdpKind = kind{
 	rdp:       aloneCurve(func(b *body) curve { return tableCurve(b.orders, b.values) }),
 }
 
-// EpsDelta is a black box of which only (epsilon, delta) is known.
+// EpsDelta is a black box of which only (epsilon, delta) is known: epsilon is finite and
+// at least 0, delta in [0, 1].
 func EpsDelta(epsilon, delta float64) (Event, error) {
 	return newEvent(&body{kind: &epsDeltaKind, epsilon: epsilon, delta: delta})
 }
 
 // ZCDP is a black box with Renyi divergence at most xi + rho a at every order a (Bun,
-// Steinke 2016).
+// Steinke 2016); both are finite and at least 0.
 func ZCDP(rho, xi float64) (Event, error) { return newEvent(&body{kind: &zcdpKind, rho: rho, xi: xi}) }
 
-// GDP is a black box that is mu-Gaussian differentially private (Dong, Roth, Su 2022).
+// GDP is a black box that is mu-Gaussian differentially private (Dong, Roth, Su 2022), mu
+// finite and at least 0.
 func GDP(mu float64) (Event, error) { return newEvent(&body{kind: &gdpKind, mu: mu}) }
 
-// RDP is a black box with the given Renyi divergences at the given orders (ascending,
-// above 1).
+// RDP is a black box with the given Renyi divergences, finite and at least 0, at the
+// given orders (at least one, ascending, finite, above 1).
 func RDP(orders, values []float64) (Event, error) {
 	return newEvent(&body{kind: &rdpKind, orders: append([]float64(nil), orders...),
 		values: append([]float64(nil), values...)})

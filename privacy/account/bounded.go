@@ -28,8 +28,8 @@ const (
 )
 
 // BoundedNoise is scalar noise with density of the family on [-truncation, truncation];
-// scale and truncation are relative to the sensitivity, and beta (0 unless the family is
-// generalized) is at least 1.
+// scale and truncation are relative to the sensitivity, finite and above 0; beta is 1 to
+// 64 of the family generalized, 0 of others.
 func BoundedNoise(family string, scale, truncation, beta float64) (Event, error) {
 	return newEvent(&body{
 		kind:       &boundedKind,

@@ -25,8 +25,9 @@ const (
 )
 
 // Noise returns the smallest noise multiplier that meets target, rounded up to 6
-// significant digits; the achieved epsilon is computed at the rounded value. A plan that
-// costs nothing gives 0. ErrInfeasible: even 1e9 is not enough.
+// significant digits; the achieved epsilon is computed at the rounded value. Where 2^-11
+// meets it the answer is that, and 0 of a plan that costs nothing. ErrInfeasible: even
+// 2^30 is not enough.
 func Noise(p Plan, target Budget) (Result, error) {
 	if err := target.validate(); err != nil {
 		return Result{}, err
@@ -176,8 +177,8 @@ func (p Plan) result(target Budget, noise, rate float64) (Result, error) {
 	}, err
 }
 
-// Steps returns the largest number of periods of the plan that provably meets target. A
-// plan that costs nothing gives 2^53. ErrInfeasible: one period is too much.
+// Steps returns the largest number of periods of the plan that provably meets target, at
+// most 2^53 over the largest Times of a step. ErrInfeasible: one period is too much.
 func Steps(p Plan, target Budget) (int, error) {
 	if err := target.validate(); err != nil {
 		return 0, err

@@ -95,7 +95,7 @@ func NonPrivate(reason string) Event {
 	return Event{body: &body{kind: &nonPrivateKind, reason: reason}}
 }
 
-// Repeat is count adaptive copies of ev.
+// Repeat is count adaptive copies of ev, at least 0; accountants refuse 2^53 and more.
 func Repeat(count int, ev Event) (Event, error) {
 	return ev.wrap(&body{kind: &repeatKind, count: count})
 }

@@ -43,7 +43,8 @@ var discreteLaplaceKind = kind{
 
 // DiscreteGaussian is integer noise P(x) proportional to exp(-x^2/(2 sigmaGrid^2)) on
 // every coordinate of an integer vector of the stated L2 and maximum sensitivities
-// (Canonne, Kamath, Steinke 2020).
+// (Canonne, Kamath, Steinke 2020). sigmaGrid and l2Grid are finite and above 0, linfGrid
+// and dim at least 1; in dimension 1 l2Grid is an integer.
 func DiscreteGaussian(sigmaGrid, l2Grid float64, linfGrid, dim int) (Event, error) {
 	return newEvent(&body{
 		kind:      &discreteGaussianKind,
@@ -55,7 +56,7 @@ func DiscreteGaussian(sigmaGrid, l2Grid float64, linfGrid, dim int) (Event, erro
 }
 
 // DiscreteLaplace is integer noise P(x) proportional to exp(-a|x|) on a value of integer
-// L1 sensitivity l1Grid.
+// L1 sensitivity l1Grid, at least 1; a is finite and above 0.
 func DiscreteLaplace(a float64, l1Grid int) (Event, error) {
 	return newEvent(&body{kind: &discreteLaplaceKind, a: a, l1Grid: l1Grid})
 }

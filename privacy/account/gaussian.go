@@ -18,8 +18,8 @@ var gaussianKind = kind{
 
 // Gaussian is normal noise of standard deviation noiseMultiplier times the clip on a
 // value whose L2 sensitivity is shift times the clip (clipped sums: 1, or 2 under
-// replace-one; a residual clip: 2 always). noiseMultiplier 0 is legal and has infinite
-// epsilon.
+// replace-one; a residual clip: 2 always), finite and above 0. noiseMultiplier is finite;
+// 0 is legal and has infinite epsilon.
 func Gaussian(noiseMultiplier, shift float64) (Event, error) {
 	return newEvent(&body{kind: &gaussianKind, noise: noiseMultiplier, shift: shift})
 }

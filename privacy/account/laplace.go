@@ -22,7 +22,8 @@ var laplaceKind = kind{
 	box:  pureBox,
 }
 
-// Laplace is Laplace noise; scale is its scale b over the L1 sensitivity.
+// Laplace is Laplace noise; scale is its scale b over the L1 sensitivity, finite and at
+// least 0, where epsilon is infinite.
 func Laplace(scale float64) (Event, error) { return newEvent(&body{kind: &laplaceKind, scale: scale}) }
 
 // laplaceCurve is Mironov 2017, Proposition 6, for e = sensitivity/scale, in the form

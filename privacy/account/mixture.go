@@ -26,7 +26,8 @@ var mixtureKind = kind{
 
 // MixtureGaussian is normal noise on a sum in which the unit takes part a random,
 // data-independent number of times: with probability probs[j] the value moves by
-// shifts[j] clips. shifts ascend from at least 0.
+// shifts[j] clips. shifts ascend from at least 0, probs sum to 1 within 1e-9, and the
+// noise multiplier is finite and at least 0. It keeps copies.
 func MixtureGaussian(noiseMultiplier float64, shifts, probs []float64) (Event, error) {
 	return newEvent(&body{
 		kind:   &mixtureKind,

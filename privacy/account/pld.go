@@ -20,7 +20,7 @@ type PrivacyLoss struct {
 
 // NewPLD returns an empty accountant. With a mesh in [1e-7, 0.1] every query uses that
 // grid step; without, the step starts at 1e-4 and shrinks until rounding moves epsilon by
-// less than 1e-5 relative and the interval is narrower than 1%, or is the finest that
+// less than 2e-5 relative and the interval is narrower than 1%, or is the finest that
 // fits; see the package for what follows then.
 func NewPLD(a Adjacency, u Unit, mesh ...float64) (*PrivacyLoss, error) {
 	d := &PrivacyLoss{}

@@ -12,7 +12,8 @@ type RenyiDP struct {
 
 // NewRDP returns an empty accountant. Without orders it minimises over the default grid
 // (1.1 to 10.9 by 0.1, 11 to 63, 128, 256, 512, 1024) and refines the best order by
-// golden-section search; with orders it uses exactly those.
+// golden-section search; with orders, finite and above 1, it uses exactly those, and
+// keeps the slice.
 func NewRDP(a Adjacency, u Unit, orders ...float64) (*RenyiDP, error) {
 	r := &RenyiDP{orders: orders}
 	for _, o := range orders {

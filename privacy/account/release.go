@@ -51,9 +51,10 @@ func ParseSampler(s string) (SamplerKind, error) {
 	return 0, config.Bad("sampler", s, "full, poisson, truncated-poisson, fixed-size, shuffled or cyclic")
 }
 
-// Sampler is the public description of how a release's records are chosen. Rate is used
-// by Poisson and TruncatedPoisson, Population by TruncatedPoisson and FixedSize, Batch by
-// FixedSize, MaxBatch by TruncatedPoisson, Period by Shuffled and Cyclic.
+// Sampler is the public description of how a release's records are chosen. SampleRate is
+// used by Poisson and TruncatedPoisson, Population by TruncatedPoisson and FixedSize,
+// BatchSize by FixedSize, MaxBatchSize by TruncatedPoisson, Period by Shuffled and
+// Cyclic. Their ranges are those of PoissonSampled and of the functions after it.
 type Sampler struct {
 	Kind         SamplerKind
 	SampleRate   float64
@@ -96,7 +97,7 @@ type Release struct {
 	Sampler   Sampler
 	Parts     []Part
 	// micro-batches, each sampled anew, that are summed before one noise draw; 0 and 1
-	// mean one
+	// mean one; at most 65,536
 	Draws int
 	Scale float64 // public factor applied to sum and noise alike, for instance 1/L; it costs nothing
 	// SumsUncharged says that a floating-point sum rounds and no SumError has it: whoever
@@ -104,7 +105,8 @@ type Release struct {
 	SumsUncharged bool
 }
 
-// Validate checks every field; the error names the field, the value and the range.
+// Validate checks every field but Sampler, which Sampled checks; the error names the
+// field, the value and the range.
 func (r Release) Validate() error {
 	if !r.Adjacency.valid() {
 		return config.Bad("adjacency", r.Adjacency, adjacencyAllowed)
@@ -134,8 +136,8 @@ func (r Release) Validate() error {
 // sampler and root fields (adjacency, unit, clip, oracle, sampler). Draws > 1 gives the
 // binomial mixture of a record that falls into several of the summed micro-batches; it
 // needs Poisson sampling and a Gaussian inner event. A shuffled sampler becomes a cyclic
-// event: no amplification. Sampling of records under the owner unit, and fixed-size
-// sampling under AddRemove, are ErrUnsupported.
+// event: no amplification. Sampling of records under the owner unit, and any but full
+// batches and Poisson sampling under AddRemove, are ErrUnsupported.
 func (r Release) Sampled(inner Event) (Event, error) {
 	if err := r.Validate(); err != nil {
 		return Event{}, err

@@ -42,8 +42,8 @@ var responseKind = kind{
 // responds: who answers in either world, and each for itself.
 func responds(r relation) bool { return r.alone() && r.adjacency != AddRemove }
 
-// RandomizedResponse answers uniformly over k values with probability p and truthfully
-// otherwise.
+// RandomizedResponse answers uniformly over k >= 2 values with probability p in [0, 1]
+// and truthfully otherwise.
 func RandomizedResponse(p float64, k int) (Event, error) {
 	return newEvent(&body{kind: &responseKind, p: p, k: k})
 }

@@ -8,8 +8,9 @@ import (
 )
 
 // SelectionRuns is the number of runs of a [RepeatSelect] event at the uniform number u
-// in [0, 1): the inverse of the distribution function of the truncated negative binomial
-// law with that mean and parameter eta (Papernot, Steinke 2022, Definition 1),
+// in [0, 1), for a mean of at most 1e6: the inverse of the distribution function of the
+// truncated negative binomial law with that mean and parameter eta (Papernot, Steinke
+// 2022, Definition 1),
 //
 //	P(K = k+1) / P(K = k) = (1-g) (k+eta) / (k+1),
 //	P(K = 1) = eta (1-g) / (g^-eta - 1), or (1-g)/ln(1/g) at eta = 0.
@@ -36,7 +37,7 @@ func SelectionRuns(mean, eta, u float64) (int, error) {
 }
 
 // SelectionRunsPoisson is [SelectionRuns] for a [RepeatSelectPoisson] event, whose number
-// of runs may be 0.
+// of runs may be 0, and whose mean is here at most 700.
 func SelectionRunsPoisson(mean, u float64) (int, error) {
 	if _, err := RepeatSelectPoisson(mean, NoOp()); err != nil {
 		return 0, err

@@ -94,9 +94,9 @@ var cyclicKind = kind{
 	},
 }
 
-// PoissonSampled keeps each record independently with probability rate before ev. Rate 1
-// is ev, rate 0 is NoOp, and Poisson sampling of Poisson sampling multiplies the rates;
-// other nested samplers are refused.
+// PoissonSampled keeps each record independently with probability rate in [0, 1] before
+// ev. Rate 1 is ev, rate 0 is NoOp, and Poisson sampling of Poisson sampling multiplies
+// the rates; other nested samplers are refused.
 func PoissonSampled(rate float64, ev Event) (Event, error) {
 	return ev.wrap(&body{kind: &poissonKind, rate: rate})
 }
@@ -105,8 +105,8 @@ func PoissonSampled(rate float64, ev Event) (Event, error) {
 const ofAllRecords = "none under add-remove, where the number of records is private; replace-one has one"
 
 // TruncatedPoissonSampled is Poisson sampling from a public number of records whose
-// surplus over maxBatch is dropped uniformly at random. An event marked AddRemove is
-// refused.
+// surplus over maxBatch is dropped uniformly at random. rate lies inside (0, 1), maxBatch
+// in 1 .. population and is at most 1e7. An event marked AddRemove is refused.
 func TruncatedPoissonSampled(rate float64, population, maxBatch int, ev Event) (Event, error) {
 	if ev.Adjacency == AddRemove {
 		return Event{}, config.Bad("population", population, ofAllRecords)
@@ -114,8 +114,8 @@ func TruncatedPoissonSampled(rate float64, population, maxBatch int, ev Event) (
 	return ev.wrap(&body{kind: &truncatedKind, rate: rate, population: population, maxBatch: maxBatch})
 }
 
-// FixedSizeSampled draws batch of population records without replacement. population is
-// public, so an event marked AddRemove is refused.
+// FixedSizeSampled draws batch of population records without replacement, 1 <= batch <=
+// population. population is public, so an event marked AddRemove is refused.
 func FixedSizeSampled(population, batch int, ev Event) (Event, error) {
 	if ev.Adjacency == AddRemove {
 		return Event{}, config.Bad("population", population,
@@ -130,9 +130,9 @@ const movesOthers = "zero-out or replace-one: under add-remove one record more m
 // CyclicSampled lets each record take part in exactly one of every period consecutive
 // events. Accountants count ceil(n/period) copies of ev for n of them: no amplification.
 // Events of one period but several kinds may make one cycle or one each: the sum of these
-// numbers is counted, of the worst kinds. A sampler that starts a
-// new cycle early must first charge the rest of the old one. An event marked AddRemove is
-// refused: one record more moves others from batch to batch.
+// numbers is counted, of the worst kinds. A sampler that starts a new cycle early must
+// first charge the rest of the old one. period is at least 1. An event marked AddRemove
+// is refused: one record more moves others from batch to batch.
 func CyclicSampled(period int, ev Event) (Event, error) {
 	if ev.Adjacency == AddRemove {
 		return Event{}, config.Bad("period", period, "none under add-remove; allowed: "+movesOthers)

@@ -35,12 +35,12 @@ type shape struct {
 
 // RepeatSelect runs ev a random number of times and publishes the best run (Papernot,
 // Steinke 2022). The number of runs has the given mean and a truncated negative binomial
-// law of parameter eta (0 logarithmic, 1 geometric).
+// law of parameter eta >= 0 (0 logarithmic, 1 geometric); both are finite, mean above 1.
 func RepeatSelect(mean, eta float64, ev Event) (Event, error) {
 	return ev.wrap(&body{kind: &selectKind, mean: mean, shape: shape{eta: eta}})
 }
 
-// RepeatSelectPoisson is RepeatSelect with a Poisson number of runs.
+// RepeatSelectPoisson is RepeatSelect with a Poisson number of runs, of a mean above 0.
 func RepeatSelectPoisson(mean float64, ev Event) (Event, error) {
 	return ev.wrap(&body{kind: &selectKind, mean: mean, shape: shape{poisson: true}})
 }

@@ -94,9 +94,10 @@ func (s *StatedInterval) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// NewStatement computes the statement of everything composed in acc, at delta, with noise
-// "exact", "fast" or "simulated". The caller fills Sampler, Releases, Ledger, Overrides,
-// NotCovered and PerAdversary.
+// NewStatement computes the statement of everything composed in acc, which was made for a
+// and u (nothing checks that), at delta in [0, 1], with noise "exact", "fast" or
+// "simulated". The caller fills Sampler, Releases, Ledger, Overrides, NotCovered and
+// PerAdversary.
 func NewStatement(acc Accountant, a Adjacency, u Unit, delta float64, noise string) (Statement, error) {
 	if err := first(checkPair(a, u), bad(noise == "exact" || noise == "fast" || noise == "simulated", "noise",
 		noise, "exact, fast or simulated")); err != nil {

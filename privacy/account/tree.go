@@ -18,7 +18,7 @@ var treeKind = kind{
 
 // Tree is binary tree aggregation over steps values with normal noise on each node and
 // one participation in each of restarts+1 trees; noiseMultiplier is relative to the
-// sensitivity.
+// sensitivity, finite and at least 0, steps at least 1, restarts at least 0.
 func Tree(noiseMultiplier float64, steps, restarts int) (Event, error) {
 	return newEvent(&body{kind: &treeKind, noise: noiseMultiplier, steps: steps, restarts: restarts})
 }

@@ -2,8 +2,8 @@ package ledger
 
 import "errors"
 
-// What a ledger refuses. Every error of this package that concerns the state of a ledger
-// wraps one of these, or account.ErrExhausted, and names the place.
+// What a ledger refuses. Every error of this package that concerns the state of a durable
+// ledger wraps one of these, or account.ErrExhausted; those about files name the place.
 var (
 	// ErrClosed: the ledger was closed.
 	ErrClosed = errors.New("ledger: closed")

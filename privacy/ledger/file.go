@@ -13,7 +13,8 @@ import (
 	"sotto/privacy/account"
 )
 
-// DefaultSegmentSize is where a segment ends and the next one begins.
+// DefaultSegmentSize is the size in bytes at which a segment ends and the next one
+// begins.
 const DefaultSegmentSize = 8 << 20
 
 // Options say who uses a ledger and what it must match. Only Key is needed to write, and
@@ -22,8 +23,8 @@ type Options struct {
 	// Key is the owner's Ed25519 key; it signs the genesis, closes, statements and heads.
 	// A ledger whose key was rotated is opened with the present one.
 	Key ed25519.PrivateKey
-	// PublicKey is the owner that Verify and Export expect, by the present key; nil takes
-	// the one that the ledger names.
+	// PublicKey is the owner that Read, Verify, Export and History expect, by the present
+	// key; nil takes the one that the ledger names.
 	PublicKey ed25519.PublicKey
 	// Fingerprint is that of the data set in use. Without it a ledger that has one admits
 	// no charge.
@@ -31,10 +32,11 @@ type Options struct {
 	// Filter admits charges. It is fed with all charges of the past first and must
 	// enforce the genesis budget over them. nil is an account.RDPFilter of that budget.
 	Filter account.Filter
-	// Accountant finds the epsilon of closes and statements; "" is account.Default. Where
-	// it does not support the charges, account.Default and rdp are tried.
+	// Accountant, one of account.Names, finds the epsilon of closes and statements; "" is
+	// account.Default. Where it does not support the charges, account.Default and rdp are
+	// tried.
 	Accountant string
-	// Run and Agent are written into every record; public, at most 256 bytes.
+	// Run and Agent are written into every record; public, at most 256 bytes of UTF-8.
 	Run, Agent string
 	// KnownSeq is the highest number that a checkpoint or a stored outbox names, 0
 	// without any.

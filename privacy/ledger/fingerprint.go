@@ -42,7 +42,7 @@ type Fingerprint struct {
 // NewFingerprint digests records; secret is at least 16 random bytes that the owner keeps
 // for as long as its ledgers. The records must be the raw ones, as the owner stores them:
 // after other preprocessing, or with another secret, the same people would have other
-// digests. The number of records must be above 0.
+// digests. The number of records must be above 0, and records is not nil.
 func NewFingerprint(secret []byte, records iter.Seq[[]byte]) (*Fingerprint, error) {
 	mac, err := digester(secret)
 	if err != nil {

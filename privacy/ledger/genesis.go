@@ -38,15 +38,15 @@ type Genesis struct {
 	// Beside are the ids of ledgers of the same population beside which this one was
 	// begun, by the owner's word that its people are others.
 	Beside []string       `json:"beside,omitempty"`
-	Budget account.Budget `json:"budget"` // over all runs; both parts positive
+	Budget account.Budget `json:"budget"` // over all runs; both above 0, delta below 1
 	// ID tells ledgers apart, 32 hexadecimal digits. Create draws it.
 	ID string `json:"id"`
 	// MinRecords is a public lower bound on the number of records, at least 1.
 	// Budget.Delta must lie below 1/MinRecords: from there on a mechanism may publish a
 	// whole record and still satisfy delta.
 	MinRecords int `json:"min_records"`
-	// Population names the people that the budget belongs to, for the owner: a name of at
-	// most 256 bytes, "" for none.
+	// Population names the people that the budget belongs to, for the owner: at most 256
+	// bytes of UTF-8 without control characters, and no blanks around; "" for none.
 	Population string `json:"population,omitempty"`
 	// Ed25519, hexadecimal; Create fills it from Options.Key. It is the first key, see
 	// Rotation.

@@ -15,7 +15,7 @@ import (
 // Ledger is an append-only list of charges. It is safe for concurrent use.
 type Ledger interface {
 	// Charge admits ev against the budget and appends it under one lock, durably where
-	// the ledger is durable, before it returns. seq starts at 1 and never repeats. An
+	// the ledger is durable, before it returns. seq is at least 1 and never repeats. An
 	// error that wraps account.ErrExhausted means that the budget refused ev and nothing
 	// was written.
 	Charge(ev account.Event) (seq uint64, err error)
@@ -148,8 +148,9 @@ func (m *Memory) override(note string) {
 // mostCharges bounds what a ledger counts: numbers that float64 has exactly.
 const mostCharges = 1 << 53
 
-// Restore appends records of an interrupted run to an empty ledger, and counts them
-// against the budget.
+// Restore appends records of an interrupted run, charges and overrides that follow each
+// other from number 1 on, to an empty ledger, and counts them against the budget. After
+// an error the ledger holds those before the one that is refused.
 func (m *Memory) Restore(records []Record) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -213,7 +214,7 @@ func (m *Memory) Head() Head {
 	return head
 }
 
-// Close implements Ledger.
+// Close implements Ledger. A second Close does nothing.
 func (m *Memory) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -21,11 +21,13 @@ type Table struct {
 	Lines iter.Seq[[]byte]
 	// Columns are named, or numbered "1", "2" and so on.
 	Columns []string
-	// Used says which columns identify the records of a data set that is seen for the
-	// first time. The others are looked at where an earlier file was seen with them.
+	// Used says of each of Columns whether it identifies the records of a data set that
+	// is seen for the first time. The others are looked at where an earlier file was seen
+	// with them.
 	Used []bool
 	// Rows yields the cells of every record in the order of Columns, "" where a value is
-	// missing. The slice is valid until the next one.
+	// missing. The slice is valid until the next one. Lines and Rows may be run through
+	// more than once, also later, and are not nil.
 	Rows iter.Seq[[]string]
 	// Key is the column that names the person a record is of; "": none.
 	Key string
