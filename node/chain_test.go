@@ -20,8 +20,8 @@ import (
 )
 
 // forgetful tells one neighbor something else than the others in every round that is no
-// multiple of 16, and leaves those rounds out of its chain of claims; or it begins a chain
-// anew with every message.
+// multiple of 16, and leaves those rounds out of its chain of claims; or it begins a
+// chain anew with every message.
 type forgetful struct {
 	node.Transport
 	to agent.ID
@@ -96,7 +96,8 @@ func TestTwoContentsLeftOutOfTheChain(t *testing.T) {
 				t.Errorf("anew %t: %d lies, %d proofs", anew, lies, len(proofs))
 			}
 			for _, p := range proofs {
-				if err := p.Verify(nodetest.Key(1).Public().(ed25519.PublicKey)); err != nil || p.Member != 1 {
+				err := p.Verify(nodetest.Key(1).Public().(ed25519.PublicKey))
+				if err != nil || p.Member != 1 {
 					t.Errorf("a proof against %d: %v", p.Member, err)
 				}
 			}

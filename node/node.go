@@ -35,8 +35,8 @@ func MaxPayload(dim int) int {
 		messagesPerFrame*agent.MessageSize(0)+4*messageValues*dim)
 }
 
-// Histograms are those of what this process of a node waits for: all, or those that follow
-// from nothing private.
+// Histograms are those of what this process of a node waits for: all, or those that
+// follow from nothing private.
 func Histograms(n *Node, all bool) prometheus.Collector {
 	if all {
 		return n.meter

@@ -206,7 +206,8 @@ var personalFiles = []string{PersonalDir + "/" + ModelFile, PersonalDir + "/" + 
 
 func isStateExtra(name string) bool {
 	roster, _ := filepath.Match("roster-*.toml", name)
-	return roster || slices.Contains(stateExtras, name) || slices.Contains(personalFiles, name)
+	proof, _ := filepath.Match("proof-*.json", name)
+	return roster || proof || slices.Contains(stateExtras, name) || slices.Contains(personalFiles, name)
 }
 
 // putLedgers writes the secret and all ledgers of a folder. Segments are appended to, the

@@ -44,7 +44,7 @@ func TestBackupHasTheResults(t *testing.T) {
 	put("policy.toml", backupPolicy)
 	left := []string{"own.json", "answers.json", "shapes.json", "events.jsonl", "events.local.jsonl",
 		"roster-1.toml", "schema.toml", "personal/model.safetensors", "personal/config.toml",
-		"personal/schema.toml"}
+		"personal/schema.toml", "proof-clinic-b.json"}
 	for _, name := range left {
 		put("state/"+name, "this is "+name)
 	}

@@ -266,7 +266,8 @@ func (m *Mark) Contradicts(o *Mark) bool {
 
 // omits reports whether the claim says that no messages of a round were sent.
 func (c *Claim) omits(round uint64) bool {
-	return c.Earlier != NoRound && c.Sent != NoRound && round != NoRound && c.Earlier < round && round < c.Sent
+	return c.Earlier != NoRound && c.Sent != NoRound && round != NoRound && c.Earlier < round &&
+		round < c.Sent
 }
 
 // Anew reports whether a claim says that messages are the first, after others of the same

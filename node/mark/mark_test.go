@@ -105,8 +105,8 @@ func TestContradictions(t *testing.T) {
 			}
 		}
 	}
-	// a chain that leaves rounds out contradicts the marks of those rounds, and others of its
-	// own
+	// a chain that leaves rounds out contradicts the marks of those rounds, and others of
+	// its own
 	short := Claim{Sent: NoRound, Earlier: NoRound}
 	short = short.Next(4, []byte{4, 0})
 	out := Mark{Claim: short.Next(9, []byte{9, 0})}

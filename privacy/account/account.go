@@ -3,7 +3,6 @@ package account
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"sotto/config"
@@ -99,7 +98,7 @@ func checkDelta(delta float64) error {
 }
 
 func checkEpsilon(eps float64) error {
-	return bad(eps >= 0 && !math.IsNaN(eps), "epsilon", eps, "a number >= 0")
+	return bad(atLeast0(eps), "epsilon", eps, "a finite number >= 0")
 }
 
 // Budget is a target or a limit: epsilon is finite and above 0, delta 0 to below 1.

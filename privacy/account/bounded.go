@@ -28,8 +28,8 @@ const (
 )
 
 // BoundedNoise is scalar noise with density of the family on [-truncation, truncation];
-// scale and truncation are relative to the sensitivity, finite and above 0; beta is 1 to
-// 64 of the family generalized, 0 of others.
+// scale, at most 1000 times truncation, and truncation are relative to the sensitivity;
+// beta is 1 to 64 of the family generalized, 0 of others.
 func BoundedNoise(family string, scale, truncation, beta float64) (Event, error) {
 	return newEvent(&body{
 		kind:       &boundedKind,
@@ -53,8 +53,9 @@ func (b *body) checkBounded() error {
 	} else if b.beta != 0 {
 		return config.Bad("beta", b.beta, "absent unless the family is generalized")
 	}
-	return first(bad(positive(b.scale), "scale", b.scale, "a finite number > 0"),
-		bad(positive(b.truncation), "truncation", b.truncation, "a finite number > 0"),
+	return first(bad(usual(b.truncation), "truncation", b.truncation, "1e-100 to 1e100"),
+		bad(usual(b.scale) && b.scale <= 1000*b.truncation, "scale", b.scale,
+			"1e-100 to 1e100, and at most 1000 times the truncation"),
 		bad(b.dim == 1, "dim", b.dim, "1: vectors of bounded noise have no known worst case"),
 		bad(b.norm == L1.String() || b.norm == L2.String(), "norm", b.norm, "l1 or l2"))
 }

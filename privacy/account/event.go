@@ -36,10 +36,11 @@ const (
 
 // Event describes one release, relative to unit sensitivity, so that an accountant needs
 // nothing else. It is an immutable value made by a constructor or from JSON; the zero
-// Event is invalid and refused everywhere. The exported fields are those of the root
-// only: which adjacency and unit the shift was stated for, and public facts for the
-// record (clip, oracle, sampler). Adjacency and Unit may be zero for an event that any
-// accountant may read; accountants refuse an event whose fields differ from theirs.
+// Event is invalid and refused everywhere. Finite numbers above 0 are 1e-100 to 1e100 in
+// events, and counts at most 2^53. The exported fields are those of the root only: which
+// adjacency and unit the shift was stated for, and public facts for the record (clip,
+// oracle, sampler). Adjacency and Unit may be zero for an event that any accountant may
+// read; accountants refuse an event whose fields differ from theirs.
 type Event struct {
 	Adjacency Adjacency
 	Unit      Unit

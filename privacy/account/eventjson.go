@@ -28,14 +28,17 @@ type rule struct {
 }
 
 var (
-	aboveZero   = rule{positive, "a finite number > 0", nil}
-	nonNegative = rule{atLeast0, "a finite number >= 0", nil}
+	aboveZero   = rule{usual, "1e-100 to 1e100", nil} // whose squares are numbers too
+	nonNegative = rule{func(x float64) bool { return x == 0 || usual(x) }, "0, or 1e-100 to 1e100", nil}
 	probability = rule{inUnit, "0 to 1", nil}
 )
 
+func usual(x float64) bool { return x >= 1e-100 && x <= 1e100 }
+
 // integers are those of at least n.
 func integers(n int) rule {
-	return rule{func(x float64) bool { return x >= float64(n) }, fmt.Sprintf("an integer >= %d", n), nil}
+	return rule{func(x float64) bool { return x >= float64(n) && x <= maxCount },
+		fmt.Sprintf("an integer from %d to 2^53", n), nil}
 }
 
 // or gives a rule a default.

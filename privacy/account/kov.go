@@ -129,7 +129,7 @@ func KOVDelta(e0, d0 float64, count int, eps float64) float64 {
 	}
 	k := float64(count)
 	keep := k * math.Log1p(-d0) // ln (1-d0)^k
-	if d0 == 1 {
+	if d0 == 1 || math.IsInf(e0, 1) && count > 0 {
 		return 1
 	}
 	if count == 0 {

@@ -39,10 +39,10 @@ func mills(x float64) float64 {
 // probabilities, to about 1e-13 relative. mu in [0, +Inf], epsilon any real.
 func GaussianDelta(mu, epsilon float64) float64 {
 	switch {
-	case mu == 0 || math.IsInf(epsilon, 1):
-		return math.Max(0, -math.Expm1(epsilon))
 	case math.IsInf(mu, 1):
 		return 1
+	case mu == 0 || math.IsInf(epsilon, 1):
+		return math.Max(0, -math.Expm1(epsilon))
 	case epsilon < 0: // H_{1/a}(P||Q) = 1 - 1/a + H_a(Q||P)/a, and the pair is symmetric
 		return -math.Expm1(epsilon) + math.Exp(epsilon)*GaussianDelta(mu, -epsilon)
 	}

@@ -29,12 +29,7 @@ type tally struct {
 }
 
 func newTally(name string, a Adjacency, u Unit, supports func(*body) error) (tally, error) {
-	return tally{
-		relation: relation{a, u},
-		name:     name,
-		supports: supports,
-		lists:    make([][]entry, 1),
-	}, checkPair(a, u)
+	return tally{relation{a, u}, name, supports, make([][]entry, 1)}, checkPair(a, u)
 }
 
 // addition is one entry about to be added to a list.
@@ -64,12 +59,20 @@ func (t *tally) Compose(ev Event, times int) error {
 	if err != nil {
 		return err
 	}
+	return t.addAll(adds, times)
+}
+
+// addAll adds all entries, or where there would be too many, none.
+func (t *tally) addAll(adds []addition, times int) error {
+	sum, most := 0, 0
 	for i := range adds {
 		if l := adds[i].list; l < len(t.lists) {
-			if at, found := find(t.lists[l], &adds[i].entry); found &&
-				t.lists[l][at].count > maxCount-adds[i].count {
-				return config.Bad("times", times, "a total below 2^53")
+			if at, found := find(t.lists[l], &adds[i].entry); found {
+				most = max(most, t.lists[l][at].count)
 			}
+		}
+		if sum += adds[i].count; sum > maxCount-most {
+			return config.Bad("times", times, "a total below 2^53")
 		}
 	}
 	for i := range adds {
@@ -285,8 +288,8 @@ func Restore(data []byte) (Accountant, error) {
 		if err != nil {
 			return nil, err
 		}
-		for i := range adds {
-			t.add(&adds[i])
+		if err := t.addAll(adds, e.Count); err != nil {
+			return nil, err
 		}
 	}
 	return a, nil
