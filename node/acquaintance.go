@@ -14,8 +14,8 @@ type acquaintance struct {
 	twice   bool   // two processes take part with its key
 	lied    bool   // one round had two contents
 	odd
-	fork    fork
-	clock   clock.Skew
+	fork  fork
+	clock clock.Skew
 	former
 	told
 	mark.History
