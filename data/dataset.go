@@ -178,7 +178,7 @@ var Datasets = map[string]Constructor{
 
 // Load returns the data set called name from the data folder dir; generators need no
 // folder, and nil for decode is no parameters. Errors are *config.Error for bad
-// parameters and faults in a user's file, [ErrMissing] or [ErrAltered] for published ones.
+// parameters and faults in a user's file, ErrMissing or ErrAltered for published ones.
 func Load(name, dir string, seed uint64, decode func(params any) error) (*Split, error) {
 	return LoadFrom(name, Source{Dir: dir, Seed: seed}, decode)
 }
