@@ -45,7 +45,7 @@ const TableName = "table"
 // refuses to read records without s.
 func WithSchema(decode func(any) error, s *schema.Schema) func(any) error {
 	return func(params any) error {
-		err := decode(params)
+		err := orDefaults(decode)(params)
 		if p, ok := params.(*SchemaParams); ok {
 			p.schema = s
 		}

@@ -31,7 +31,7 @@ func NewCache() *Cache {
 // is equal for equal parameters. decode is called even where the data set is there
 // already: whoever it belongs to has to know the same keys.
 func (c *Cache) Load(name string, src Source, params string, decode func(any) error) (*Split, error) {
-	if c == nil {
+	if c == nil || decode == nil {
 		return LoadFrom(name, src, decode)
 	}
 	key := fmt.Sprintf("%q %+v\n%s", name, src, params)

@@ -45,6 +45,19 @@ func TestCacheLoadsOnce(t *testing.T) {
 	}
 }
 
+// Without decode the defaults are loaded, or refused.
+func TestDefaults(t *testing.T) {
+	src := data.Source{Seed: 1}
+	_, err := data.Load("csv", "", 1, nil)
+	wantBad(t, "Load", err, "path")
+	_, err = data.NewCache().Load("csv", src, "", nil)
+	wantBad(t, "Cache.Load", err, "path")
+	_, err = data.LoadOwn("csv", data.OwnFile{Path: "csv_test.go"}, src, nil)
+	wantBad(t, "LoadOwn", err, "label")
+	_, err = data.FormatOf("csv", nil)
+	wantBad(t, "FormatOf", err, "label")
+}
+
 // A failure is not kept: the next one tries again.
 func TestCacheForgetsFailures(t *testing.T) {
 	cache, no := data.NewCache(), errors.New("not now")

@@ -88,6 +88,10 @@ func (t *Table) bad(row int, column, found, allowed string) error {
 // the first, a cell that is no number and not in Missing, an unknown or repeated column
 // name, no rows, more than 2^28 cells.
 func ReadCSV(r io.Reader, name string, o CSVOptions) (*Table, error) {
+	if strings.Contains("\"\r\n\ufffd", string(o.Delimiter)) {
+		return nil, &config.Error{File: name, Key: "delimiter", Found: strconv.QuoteRune(o.Delimiter),
+			Allowed: "one character other than a quote or line end"}
+	}
 	cr := o.reader(r)
 	var t *Table
 	var skip, text []bool
@@ -110,12 +114,8 @@ func ReadCSV(r io.Reader, name string, o CSVOptions) (*Table, error) {
 		}
 		t.Lines = append(t.Lines, line)
 		if len(t.Lines) > maxCells/len(cells) {
-			return nil, &config.Error{
-				File:    name,
-				Line:    line,
-				Found:   "more rows",
-				Allowed: fmt.Sprintf("at most %d cells", maxCells),
-			}
+			return nil, &config.Error{File: name, Line: line, Found: "more rows",
+				Allowed: fmt.Sprintf("at most %d cells", maxCells)}
 		}
 		for k, cell := range cells {
 			if skip[k] {

@@ -73,6 +73,11 @@ func TestReadCSVRefuses(t *testing.T) {
 		{"1,?\n", data.CSVOptions{}, 1, "column 2"},
 		{"1,2\n", data.CSVOptions{Drop: []string{"3"}}, 1, "drop"},
 		{"a,b\n1,2\n", data.CSVOptions{Header: true, Text: []string{"c"}}, 1, "column"},
+		{"1\n", data.CSVOptions{Delimiter: '\n'}, 0, "delimiter"},
+		{"1\n", data.CSVOptions{Delimiter: '\r'}, 0, "delimiter"},
+		{"1\n", data.CSVOptions{Delimiter: '"'}, 0, "delimiter"},
+		{"1\n", data.CSVOptions{Delimiter: -1}, 0, "delimiter"},
+		{"1\n", data.CSVOptions{Delimiter: 0xfffd}, 0, "delimiter"},
 	} {
 		_, err := data.ReadCSV(strings.NewReader(c.text), "f.csv", c.o)
 		var bad *config.Error

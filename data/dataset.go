@@ -177,8 +177,8 @@ var Datasets = map[string]Constructor{
 }
 
 // Load returns the data set called name from the data folder dir; generators need no
-// folder. The error is a *config.Error for bad parameters and for faults in a user's
-// file, and wraps [ErrMissing] or [ErrAltered] for published files.
+// folder, and nil for decode is no parameters. Errors are *config.Error for bad
+// parameters and faults in a user's file, ErrMissing or ErrAltered for published ones.
 func Load(name, dir string, seed uint64, decode func(params any) error) (*Split, error) {
 	return LoadFrom(name, Source{Dir: dir, Seed: seed}, decode)
 }
@@ -189,7 +189,15 @@ func LoadFrom(name string, src Source, decode func(params any) error) (*Split, e
 	if !ok {
 		return nil, config.Bad("name", name, config.OneOf(Datasets))
 	}
-	return construct(decode, src)
+	return construct(orDefaults(decode), src)
+}
+
+// orDefaults is decode, or one that leaves the defaults as they are where it is nil.
+func orDefaults(decode func(any) error) func(any) error {
+	if decode != nil {
+		return decode
+	}
+	return func(any) error { return nil }
 }
 
 // leftOut prints a list that a run file leaves empty as one that it leaves out.

@@ -54,7 +54,7 @@ func OfUsers(name string) bool {
 // file; nil where the data set reads no owner's files.
 func FormatOf(name string, decode func(params any) error) (*Format, error) {
 	if of, ok := formats[name]; ok {
-		return of(decode)
+		return of(orDefaults(decode))
 	}
 	return nil, nil
 }

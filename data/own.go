@@ -89,7 +89,7 @@ func LoadOwn(name string, from OwnFile, src Source, decode func(params any) erro
 	if err != nil {
 		return nil, err
 	}
-	return load(decode, from, b, src)
+	return load(orDefaults(decode), from, b, src)
 }
 
 // fromTable adds a file that ReadCSV has read to the owner's part.

@@ -54,7 +54,7 @@ func Partition(name string, ds *Dataset, agents int, seed uint64, decode func(pa
 			return nil, err
 		}
 	}
-	parts, err := split(decode, ds, agents, seed)
+	parts, err := split(orDefaults(decode), ds, agents, seed)
 	if err != nil {
 		return nil, err
 	}
@@ -107,8 +107,11 @@ type OverlapParams struct {
 }
 
 // Share returns a_ij(t), the share of class j that agent i of n gets for t < 1: t +
-// (1-t)/n for i = j mod n and (1-t)/n otherwise, so that every class is given away once.
+// (1-t)/n for i = j mod n, (1-t)/n for other agents and 0 for i outside 0 to n-1.
 func Share(i, j, n int, t float64) float64 {
+	if i < 0 || i >= n {
+		return 0
+	}
 	if i == j%n {
 		return t + (1-t)/float64(n)
 	}

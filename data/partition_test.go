@@ -124,6 +124,11 @@ func TestShare(t *testing.T) {
 			t.Errorf("column %d sums to %v", j, sum)
 		}
 	}
+	for _, p := range [][3]int{{0, 0, 0}, {0, 0, -1}, {-1, 0, 2}, {2, 0, 2}} {
+		if got := data.Share(p[0], p[1], p[2], .5); got != 0 {
+			t.Errorf("agent %d of %d has the share %v", p[0], p[2], got)
+		}
+	}
 }
 
 func TestOverlapTakesInOrder(t *testing.T) {
@@ -292,6 +297,11 @@ func TestPartitionRefuses(t *testing.T) {
 		wantBad(t, fmt.Sprintf("%s of %d, %s", c.name, c.agents, c.text), err, c.key)
 	}
 	for name := range data.Partitions {
+		_, err := data.Partition(name, d, 2, 1, nil)
+		_, want := data.Partition(name, d, 2, 1, params(""))
+		if fmt.Sprint(err) != fmt.Sprint(want) {
+			t.Errorf("%s without decode: %v, want %v", name, err, want)
+		}
 		if _, err := data.Partition(name, d, 2, 1, params("colour = 1")); err == nil {
 			t.Errorf("%s accepts an unknown parameter", name)
 		}

@@ -37,7 +37,7 @@ func Shard(name, dir, partition string, agents int, seed uint64,
 		return nil, nil, config.Bad("dataset", name,
 			config.OneOf(joints)+": joint files, which can be cut")
 	}
-	j, err := load(decode, Source{Dir: dir, Seed: seed})
+	j, err := load(orDefaults(decode), Source{Dir: dir, Seed: seed})
 	if err != nil {
 		return nil, nil, err
 	}

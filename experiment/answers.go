@@ -35,8 +35,7 @@ func (a *Answers) TrueOf(k, i int) *query.Row {
 func isThere(r *query.Row) bool { return r.Note == "" && (r.Low == r.High || !r.Drowned) }
 
 // WriteCSV writes one row for each figure. What is not there is empty: the ends of an
-// interval without bounds, a figure with a note in its place, a true value that nobody
-// knows.
+// interval without bounds, a figure with a note in its place, an unknown true value.
 func (a *Answers) WriteCSV(w io.Writer) error {
 	c := csv.NewWriter(w)
 	header := []string{"question", "labels", "name", "value", "low", "high", "drowned", "note"}

@@ -3,8 +3,7 @@ package experiment
 import "sotto/tensor"
 
 // Arithmetic names what the bits of results depend on beside the engine version: kernels
-// with and without fused multiply-add round differently, and so do the ways of bfloat16
-// products.
+// with fused multiply-add round differently, and so do the ways of bfloat16 products.
 func (e *Experiment) Arithmetic() string {
 	half := e.File.Model.Precision == "bf16"
 	switch {
@@ -18,8 +17,7 @@ func (e *Experiment) Arithmetic() string {
 	return "fma"
 }
 
-// Slow says that e's products are slower than others on this machine would be; else it is
-// empty.
+// Slow says that e's products are slower than others here would be; else it is empty.
 func Slow(e *Experiment) string {
 	if e.File.Model.Precision != "bf16" || tensor.HasAMX() || tensor.HasDotBF16() {
 		return ""

@@ -3,8 +3,7 @@
 // A [File] is a run file whose sections are decoded and fit together: the table features
 // says what does not. Build loads the data and lets every package decode its parameters;
 // an [Experiment] is what comes of it. Its Setup and Plans are public: what every agent
-// is going to ask of its data, and at which noise (package plan). Its Task holds the
-// records.
+// is going to ask, and at which noise (package plan). Its Task holds the records.
 //
 // [Experiment.Party] makes one agent of it, for a [Seat]: in a simulation, as a daemon
 // (package owner), under audit (package attack). There is no other way to an agent, so
@@ -33,8 +32,7 @@ import (
 // EngineVersion changes whenever the same configuration and seed give other results.
 const EngineVersion = "4"
 
-// Experiment is a run file that every package has accepted, with its data loaded: ready
-// to run.
+// Experiment is a run file that every package has accepted, with its data loaded.
 type Experiment struct {
 	File    *File         // is not to be changed: see Unchanged
 	Factory agent.Factory // of the run's algorithm
@@ -51,8 +49,7 @@ type Experiment struct {
 	Effective []byte
 }
 
-// Seats are the agents that this process plans and seats: all of them in a simulation,
-// one for an owner.
+// Seats are the agents that this process plans and seats: all, or one for an owner.
 type Seats struct {
 	Self  agent.ID // number of the first
 	Owned bool     // there is one, which does not know the others' records

@@ -28,8 +28,7 @@ func answerNoise(e *Experiment, i int) float64 {
 	return f.Privacy.MaxGradNorm * a.Noise / a.Public.ExpectedBatchSize * Spread(e, i)
 }
 
-// partNoise is the noise of a count beside the gradient, over its clip of 1/2; nil
-// without one.
+// partNoise is the noise of a count beside the gradient, over its clip of 1/2, or nil.
 func partNoise(p *PrivacyParams) map[string]float64 {
 	if p.Extra() == 0 {
 		return nil

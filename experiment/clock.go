@@ -164,8 +164,7 @@ func (e *Experiment) Wakes() ([]sim.Wake, error) {
 	return list, nil
 }
 
-// countWakes returns how often each agent is going to wake, and where the algorithm wants
-// to know it, fills wakesOf.
+// countWakes returns how often each agent wakes; for algorithms that ask, fills wakesOf.
 func (e planner) countWakes() ([]uint64, error) {
 	counts := make([]uint64, len(e.Plans))
 	env := e.Env(0)
@@ -227,8 +226,7 @@ func (e planner) ownWakes() (uint64, error) {
 	return each + uint64(math.Ceil(called)), nil
 }
 
-// Interval is the mean time between two wakes of a daemon's agent; 0 for algorithms of
-// rounds.
+// Interval is the mean time between two wakes of a daemon's agent; 0 with rounds.
 func (f *File) Interval() time.Duration {
 	switch {
 	case !f.Pacing.Clocked():

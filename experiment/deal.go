@@ -2,8 +2,7 @@ package experiment
 
 import "sotto/data"
 
-// Deal deals the records of the run's data set, training and test together, to its
-// agents: see data.Deal.
+// Deal deals all records of the run's data set to its agents: see data.Deal.
 func (e *Experiment) Deal(dataDir string) (files [][]byte, records []int, err error) {
 	f := e.File
 	files, records, err = data.Shard(f.Data.Dataset, dataDir, f.Data.Partition, f.Topology.Agents, f.Run.Seed,

@@ -326,13 +326,13 @@ var hollow = []Refusal{
 
 // CheckDeployable refuses what a daemon does not run.
 func (f *File) CheckDeployable() error {
+	if err := Unchanged(f); err != nil {
+		return err
+	}
 	if err := f.Check(hollow); err != nil {
 		return fmt.Errorf("%w: %w", privacy.ErrRefused, err)
 	}
-	if err := f.Check(undeployable); err != nil {
-		return err
-	}
-	return f.At("data", data.CheckOwn(f.Data.Dataset))
+	return cmp.Or(f.Check(undeployable), f.At("data", data.CheckOwn(f.Data.Dataset)))
 }
 
 // Unplannable is what has no plan of equal charges.

@@ -202,6 +202,9 @@ func Parse(file string, b []byte, set []string) (*File, error) {
 
 // Decode reads the sections of a run file.
 func Decode(doc *runfile.Document) (*File, error) {
+	if doc == nil {
+		return nil, config.Bad("run file", "none", "one of runfile.Parse")
+	}
 	if doc.Has(TuneSection) {
 		return nil,
 			doc.Locate("", config.Bad(TuneSection, "a search", "no section [tune] here: sotto tune searches"))

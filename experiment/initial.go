@@ -13,8 +13,7 @@ import (
 	"sotto/tensor"
 )
 
-// initialise sets the parameters that all agents start from: those of init_from, or
-// random ones from the seed.
+// initialise sets the parameters that all agents start from: of init_from, or random.
 func (e builder) initialise() error {
 	p := &e.File.Model
 	e.Task.Init = make(tensor.Vec, e.Task.Model.Dim())

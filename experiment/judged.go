@@ -29,8 +29,7 @@ type judged struct {
 	digest string // SHA-256 over the folder's files
 }
 
-// judgedFiles are what a model's folder has to have; the last one only where its records
-// have a schema.
+// judgedFiles are what a model's folder has; the last only where records have a schema.
 var judgedFiles = []string{rundir.ConfigFile, rundir.ModelFile, schema.FileName}
 
 // modelFolder is where the model that is judged lies.

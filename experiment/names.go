@@ -10,8 +10,7 @@ import (
 )
 
 // NamesOf are those that the data set has for classes and features and, where agents hold
-// the records of their owners, for agents. Names that say nothing but the number are
-// none.
+// the records of their owners, for agents. Names that only number are none.
 func NamesOf(e *Experiment) rundir.Names {
 	var n rundir.Names
 	d := e.Task.Split.Train

@@ -20,8 +20,7 @@ func OriginOf(e *Experiment) Origin {
 	return Origin{e.Digest(), DataDigest(e), EngineVersion, e.Arithmetic()}
 }
 
-// DataDigest identifies the records of training and test part. An edge list is part of
-// the configuration.
+// DataDigest identifies the records of both parts. An edge list is configuration.
 func DataDigest(e *Experiment) string {
 	s := e.Task.Split
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n", s.Train.Digest, s.Test.Digest))

@@ -14,15 +14,13 @@ import (
 	"sotto/topology"
 )
 
-// FileDigest is what a roster names an experiment by: the SHA-256 of the run file's
-// bytes, hexadecimal.
+// FileDigest is a roster's name of an experiment: the run file's SHA-256, hexadecimal.
 func FileDigest(b []byte) string {
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
 }
 
-// ScheduleFor builds the graphs of the run file with a public seed in place of the
-// file's.
+// ScheduleFor builds the graphs of the run file with a public seed for the file's.
 func (f *File) ScheduleFor(seed uint64) (topology.Schedule, error) {
 	if _, similar := topology.Similarities[f.Topology.Graph]; similar {
 		return nil, f.At("topology", config.Bad("graph", f.Topology.Graph,
@@ -71,7 +69,7 @@ type Member struct {
 // returns the owner's file too. It sets the seed of f. Runs without noise, and with
 // switches of [replication], are privacy.ErrRefused; other bad input is a *config.Error.
 func (f *File) Join(m Member) (*Experiment, *data.Own, error) {
-	if err := cmp.Or(Unchanged(f), f.CheckDeployable()); err != nil {
+	if err := f.CheckDeployable(); err != nil {
 		return nil, nil, err
 	}
 	first, err := m.Graphs.At(0)

@@ -20,8 +20,7 @@ type Seat struct {
 	Arrival []uint32       // by row: the round from which it is there; nil: all are
 	Ledger  ledger.Ledger  // not nil
 	Keys    privacy.Keys   // the zero value is secret
-	// Secret is what the agent shares with another and with nobody else, for mechanism
-	// decor.
+	// Secret is what the agent shares with another and nobody else, for mechanism decor.
 	Secret func(peer agent.ID) []byte
 	Pool   *oracle.Pool // scratch memory of all seats of a process; not nil
 	// Fresh seats write into their ledger what was charged before the run: overrides, and
@@ -37,11 +36,9 @@ type Seat struct {
 	Wrap func(privacy.Oracle) privacy.Oracle
 }
 
-// Party is one agent of an experiment, wherever it runs: in a simulation, as a daemon,
-// under audit, or alone.
+// Party is one agent of an experiment: in a simulation, as a daemon, audited, or alone.
 type Party struct {
-	// Algorithm has adaptive clips, what an adversary does and the format of messages
-	// around it.
+	// Algorithm has adaptive clips, attacks and the format of messages around it.
 	Algorithm agent.Algorithm
 	Gate      *privacy.Gate
 	Plan      *plan.Agent               // by which it is charged
@@ -70,8 +67,22 @@ func RecoverFrom(g *privacy.Gate, bare agent.Algorithm) error {
 	})
 }
 
-// PlanOf is the plan of an agent. An owner knows its own alone.
-func (e *Experiment) PlanOf(i agent.ID) *plan.Agent { return &e.Plans[e.Seats.place(i)] }
+// PlanOf is the plan of an agent, nil if none was built. An owner knows its own alone.
+func (e *Experiment) PlanOf(i agent.ID) *plan.Agent {
+	if place := e.Seats.place(i); place >= 0 && place < len(e.Plans) {
+		return &e.Plans[place]
+	}
+	return nil
+}
+
+// built is PlanOf, or an error.
+func built(e *Experiment, i agent.ID) (*plan.Agent, error) {
+	if a := e.PlanOf(i); a != nil {
+		return a, nil
+	}
+	return nil, config.Bad("self", i, fmt.Sprintf("%d to %d, the agents that were built", e.Seats.ID(0),
+		e.Seats.ID(len(e.Plans)-1)))
+}
 
 // Party makes one agent of the experiment. Everywhere an agent is needed it comes from
 // here, so that what was planned is what is asked, charged and answered.
@@ -92,15 +103,14 @@ func (e *Experiment) Party(s Seat) (*Party, error) {
 
 // Gate makes the agent's gate over its records.
 func (e *Experiment) Gate(s *Seat) (*privacy.Gate, map[string]privacy.Oracle, error) {
-	if place := e.Seats.place(s.Self); place < 0 || place >= len(e.Plans) {
-		return nil, nil, config.Bad("self", s.Self, fmt.Sprintf("%d to %d, the agents that were built",
-			e.Seats.ID(0), e.Seats.ID(len(e.Plans)-1)))
+	a, err := built(e, s.Self)
+	if err != nil {
+		return nil, nil, err
 	}
 	if s.Ledger == nil {
 		return nil, nil, config.Bad("ledger", "none", "one: nothing is answered before it is charged")
 	}
-	a, m := e.PlanOf(s.Self), s.Mechanism
-	var err error
+	m := s.Mechanism
 	if got := e.Setup.Scheme; got == nil || got.String() != e.Seats.noise {
 		return nil, nil, config.Bad("Setup.Scheme", fmt.Sprint(got), "that of the plan, "+e.Seats.noise)
 	}
@@ -125,6 +135,9 @@ func (e *Experiment) Gate(s *Seat) (*privacy.Gate, map[string]privacy.Oracle, er
 // adversary does and the format of messages around it.
 func (e *Experiment) Algorithm(self agent.ID) (around, bare agent.Algorithm, err error) {
 	f := e.File
+	if _, err = built(e, self); err != nil {
+		return nil, nil, err
+	}
 	if bare, err = e.Factory(e.Env(e.Seats.place(self))); err != nil {
 		return nil, nil, f.At("algorithm", err)
 	}
@@ -134,7 +147,10 @@ func (e *Experiment) Algorithm(self agent.ID) (around, bare agent.Algorithm, err
 
 // Bind makes the oracles that the agent's plan names.
 func (e *Experiment) Bind(s *Seat) (map[string]privacy.Oracle, error) {
-	a := e.PlanOf(s.Self)
+	a, err := built(e, s.Self)
+	if err != nil {
+		return nil, err
+	}
 	public := a.Public
 	if s.Adjust != nil {
 		s.Adjust(&public)

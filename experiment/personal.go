@@ -9,8 +9,7 @@ import (
 	"sotto/oracle"
 )
 
-// PersonalPrivacy are the keys of [privacy] that belong to algorithms which ask for full
-// gradients and fits.
+// PersonalPrivacy are keys of [privacy] for algorithms of full gradients and fits.
 type PersonalPrivacy struct {
 	// AgentEpsilon gives agents budgets of their own, above 0 and finite, in place of
 	// target_epsilon: agent i has number i mod length.

@@ -12,8 +12,7 @@ import (
 // perPerson reports whether what is protected are all records of one person.
 func (p *PrivacyParams) perPerson() bool { return p.unit.Kind == account.UnitPerson }
 
-// servesPersons reports whether every answer that the algorithm may ask for bounds what a
-// person adds.
+// servesPersons reports whether all answers of the algorithm bound what a person adds.
 func servesPersons(f *File) bool {
 	return !slices.ContainsFunc(f.Spec.Asks, func(name string) bool {
 		return !oracle.Kinds[name].Person

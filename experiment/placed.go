@@ -7,8 +7,7 @@ import (
 	"sotto/config"
 )
 
-// Placed gives errors whose key is dotted their section, and others the one of the
-// caller.
+// Placed gives errors with a dotted key their section, and others that of the caller.
 func (f *File) Placed(section string, err error) error {
 	var bad *config.Error
 	if errors.As(err, &bad) && bad.File == "" {

@@ -231,8 +231,7 @@ func (e planner) calibrate() error {
 	return f.Pace.plan.judge(e)
 }
 
-// warn notes what the settings should be asked about: the noise at the smallest owner,
-// the delta at the largest.
+// warn notes what is doubtful: the noise at the smallest owner, delta at the largest.
 func (e planner) warn() error {
 	smallest, largest := &e.Plans[0], &e.Plans[0]
 	for i := range e.Plans {
@@ -267,8 +266,11 @@ func (e planner) warn() error {
 	return nil
 }
 
-// Env is what agent i knows at birth.
+// Env is what the agent at place i knows at birth: nothing, where none was built.
 func (e *Experiment) Env(i int) agent.Env {
+	if i < 0 || i >= len(e.Plans) {
+		return agent.Env{}
+	}
 	env := agent.Env{
 		Self:       e.Seats.ID(i),
 		Agents:     e.File.Topology.Agents,

@@ -67,8 +67,7 @@ const (
 	exactNoise = "exact"
 )
 
-// Overrides that a run file may ask for; each is recorded in every ledger and statement
-// of the run.
+// Overrides that a run file may ask for; every ledger and statement records each.
 const overrideDelta = "delta"
 
 func (p *PrivacyParams) understands(o string) bool { return slices.Contains(p.IUnderstand, o) }

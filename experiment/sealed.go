@@ -6,8 +6,7 @@ import (
 	"sotto/sim"
 )
 
-// Sealed says that answers carry no noise because nothing leaves an agent: the local-only
-// baseline.
+// Sealed says that answers carry no noise because nothing leaves an agent: local-only.
 func (e *Experiment) Sealed() bool { return e.File.Has(algo.Silent) && !e.File.Private() }
 
 // noNoise is sealed where nothing leaves an agent: the local-only baseline.

@@ -26,8 +26,7 @@ type CorrelatedNoise struct {
 var curious = map[string]string{"neighbors": "all its neighbors", "one": "any one other agent",
 	"none": "none"}
 
-// maxCurious bounds the agents of a run in which any one may be curious: as many systems
-// of equations are solved.
+// maxCurious bounds the agents of a run with any one curious: so many systems are solved.
 const maxCurious = 400
 
 func (q *CorrelatedNoise) validate(p *PrivacyParams, pairwise bool) error {
@@ -107,8 +106,7 @@ func sharedNoise(e *Experiment) (privacy.Scheme, error) {
 // normal says that noise is normal, an agent's own or shared.
 func (m *Mechanism) normal() bool { return m.ExactView || m.Pairwise }
 
-// Spread is the standard deviation of all noise in agent i's answers over that which
-// counts.
+// Spread is the deviation of all noise in agent i's answers over that which counts.
 func Spread(e *Experiment, i int) float64 {
 	s, ok := e.Setup.Scheme.(*privacy.Pairwise)
 	if !ok {

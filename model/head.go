@@ -35,9 +35,14 @@ func SplitHead(m Model, layers int) (*Body, Model, error) {
 			at = append(at, i)
 		}
 	}
+	if len(at) < 2 {
+		return nil, nil, config.Bad("train_layers", layers,
+			fmt.Sprintf("no value: the model has %d layers with parameters, one stays in the body", len(at)))
+	}
 	if layers < 1 || layers >= len(at) {
 		return nil, nil, config.Bad("train_layers", layers,
-			fmt.Sprintf("0 (all) to %d: the model has %d layers with parameters", len(at)-1, len(at)))
+			fmt.Sprintf("1 to %d, or no value for all: the model has %d layers with parameters", len(at)-1,
+				len(at)))
 	}
 	cut := at[len(at)-layers]
 	for i := range n.wires {

@@ -3,6 +3,7 @@ package model_test
 import (
 	"errors"
 	"math"
+	"strings"
 	"testing"
 
 	"sotto/config"
@@ -79,6 +80,9 @@ func TestSplitHeadRefuses(t *testing.T) {
 		"inside a residual block": {resnet18.build(t), 2}, "bf16": {half, 1},
 	} {
 		_, _, err := model.SplitHead(k.m, k.layers)
+		if name == "none" && (err == nil || !strings.Contains(err.Error(), "found 0, allowed: 1 to ")) {
+			t.Errorf("the range holds what was found: %v", err)
+		}
 		var e *config.Error
 		if !errors.As(err, &e) || e.Key != "train_layers" || e.Allowed == "" {
 			t.Errorf("%s: %v", name, err)

@@ -13,16 +13,17 @@ const (
 	tiny = 0x1p-150
 
 	leastClip = 1e-30 // of which underflow is a share
+	mostViews = 1 << 20
 )
 
 // SumError bounds, in units of clip, the L2 distance between what ClippedGradientSum adds
 // to a zero vector and the real sum of the records' clipped gradients, for any number of
-// records up to records that come in calls of each records with views rows; each and
-// views are at least 1. It is the same for all clips that have one. A record's clipped
-// gradient is the real matrix product of its own numbers, which do not depend on its
-// company, or the vector that is formed of them where a layer keeps it, and no longer
-// than clip. +Inf where no bound is proven: for bfloat16 products, models from elsewhere,
-// a clip outside [1e-30, 1e20], and sums of more than 2^40 records.
+// records up to records that come in calls of each records with views rows. It is the
+// same for all clips that have one. A record's clipped gradient is the real matrix
+// product of its own numbers, which do not depend on its company, or the vector that is
+// formed of them where a layer keeps it, and no longer than clip. +Inf where no bound is
+// proven: for bfloat16 products, models from elsewhere, a clip outside [1e-30, 1e20],
+// sums of more than 2^40 records, each below 1, and views outside 1 to 2^20.
 //
 // Rounding an addition is off by at most u = 2^-24 of the partial sum that it gives. In a
 // chunk of c records, of which each is at most 1 long after clipping, the partial sum at
@@ -38,7 +39,8 @@ const (
 // 4.2).
 func SumError(m Model, records, each, views int, clip float64) float64 {
 	n, ok := m.(*network)
-	if !ok || n.half || !(clip >= leastClip && clip <= 1e20) || records > 1<<40 {
+	if !ok || n.half || !(clip >= leastClip && clip <= 1e20) || records > 1<<40 ||
+		min(each, views) < 1 || views > mostViews {
 		return math.Inf(1)
 	}
 	if records <= 0 {

@@ -81,6 +81,11 @@ func TestSumErrorIsOrderly(t *testing.T) {
 		"a clip among subnormals":   model.SumError(m, 1, 320, 1, 1e-31),
 		"sums that may overflow":    model.SumError(m, 1, 320, 1, 1e21),
 		"a model from elsewhere":    model.SumError(struct{ model.Model }{m}, 1, 320, 1, 1),
+		"calls of no records":       model.SumError(m, 1, 0, 1, 1),
+		"calls of fewer than none":  model.SumError(m, 1, -1, 1, 1),
+		"records of no rows":        model.SumError(m, 1, 320, 0, 1),
+		"neither":                   model.SumError(m, 0, 0, 0, 1),
+		"rows of which none fits":   model.SumError(m, 1, 320, math.MaxInt, 1),
 		"more records than counted": model.SumError(m, 1<<41, 320, 1, 1),
 	} {
 		if !math.IsInf(e, 1) {

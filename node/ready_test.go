@@ -1,10 +1,13 @@
 package node
 
 import (
+	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
+	"sotto/config"
 	"sotto/topology"
 )
 
@@ -61,5 +64,19 @@ func TestReadiness(t *testing.T) {
 		if got.Ready != (tc.reason == "") || !strings.HasPrefix(got.Reason, tc.reason) {
 			t.Errorf("%s: %+v, want %q", tc.name, got, tc.reason)
 		}
+	}
+}
+
+// A state beyond the list is told as one, and not written.
+func TestStateBeyondTheList(t *testing.T) {
+	var bad *config.Error
+	if b, err := json.Marshal(PeerStatus{State: 9}); !errors.As(err, &bad) || bad.Key != "state" {
+		t.Errorf("%s, %v, want a config.Error on state", b, err)
+	}
+	if s := PeerState(9).String(); s != "PeerState(9)" {
+		t.Errorf("%q", s)
+	}
+	if b, err := json.Marshal(PeerStatus{State: Done}); err != nil || !strings.Contains(string(b), `"done"`) {
+		t.Errorf("%s, %v", b, err)
 	}
 }

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -51,10 +52,20 @@ const (
 // PeerStates are the names of the states, in order.
 var PeerStates = [...]string{"unknown", "here", "late", "gone", "done"}
 
-func (s PeerState) String() string { return PeerStates[s] }
+func (s PeerState) String() string {
+	if int(s) >= len(PeerStates) {
+		return fmt.Sprintf("PeerState(%d)", uint8(s))
+	}
+	return PeerStates[s]
+}
 
-// MarshalText implements encoding.TextMarshaler.
-func (s PeerState) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+// MarshalText implements encoding.TextMarshaler. A state beyond the list is an error.
+func (s PeerState) MarshalText() ([]byte, error) {
+	if int(s) >= len(PeerStates) {
+		return nil, config.Bad("state", uint8(s), fmt.Sprintf("0 to %d", len(PeerStates)-1))
+	}
+	return []byte(s.String()), nil
+}
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (s *PeerState) UnmarshalText(b []byte) error {

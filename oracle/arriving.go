@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"fmt"
 	"slices"
 
 	"sotto/config"
@@ -16,6 +17,12 @@ import (
 func Arrive(o Oracle, r Records, arrival []uint32, pool *Pool) (privacy.Oracle, error) {
 	if arrival == nil {
 		return o, o.Bind(r, pool)
+	}
+	for _, row := range r.Index {
+		if int(row) >= len(arrival) {
+			return nil, config.Bad("arrival", fmt.Sprintf("rounds of %d rows", len(arrival)),
+				"one for every row of the data set")
+		}
 	}
 	if p, ok := o.(interface{ inPlaces() bool }); ok && p.inPlaces() {
 		return nil, config.Bad("arrival", "records that arrive",

@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -46,7 +47,7 @@ func (g *Full) Validate() error {
 	if err := checkPositive("batch_size", g.Normaliser); err != nil {
 		return err
 	}
-	if err := checkClip(g.ClipNorm); err != nil {
+	if err := cmp.Or(checkModel(g.Model), checkClip(g.ClipNorm)); err != nil {
 		return err
 	}
 	switch {

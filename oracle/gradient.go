@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"cmp"
 	"sotto/agent"
 	"sotto/config"
 	"sotto/model"
@@ -52,7 +53,7 @@ type Gradient struct {
 const CountPart = "count"
 
 // Validate names the first field that cannot be used. It looks at the shape and number of
-// the records, not at the records. Model, which is not nil, is not looked at.
+// the records, not at the records.
 func (g *Gradient) Validate() error {
 	if err := checkRate(g.SampleRate); err != nil {
 		return err
@@ -60,7 +61,7 @@ func (g *Gradient) Validate() error {
 	if err := checkPositive("batch_size", g.ExpectedBatchSize); err != nil {
 		return err
 	}
-	if err := checkClip(g.ClipNorm); err != nil {
+	if err := cmp.Or(checkModel(g.Model), checkClip(g.ClipNorm)); err != nil {
 		return err
 	}
 	if _, ok := g.Model.(model.GridModel); g.Sums.Exact && !ok {

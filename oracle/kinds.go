@@ -95,18 +95,21 @@ var Kinds = map[string]Kind{
 	StatefulResidualName: {New: newStatefulResidual, Record: true, Private: true},
 }
 
-// New makes the oracle that q names, without records. p.Model is not nil. Errors are
-// config.Errors, ErrNotLinear or ErrNoTable.
+// New makes the oracle that q names, without records. Errors are config.Errors,
+// ErrNotLinear or ErrNoTable.
 func New(p *Public, q *agent.Query) (Oracle, error) {
 	k, ok := Kinds[q.Oracle]
 	if !ok {
 		return nil, config.Bad("oracle", q.Oracle, config.OneOf(Kinds))
 	}
+	if err := checkModel(p.Model); err != nil {
+		return nil, err
+	}
 	return k.New(p, q.Operator)
 }
 
 // Describe states what an answer to q releases, q's point apart, by an oracle without
-// records. p.Model is not nil.
+// records. Errors are those of New.
 func Describe(p *Public, q *agent.Query) (account.Release, error) {
 	o, err := New(p, q)
 	if err != nil {

@@ -300,3 +300,24 @@ func TestKMStaysFinite(t *testing.T) {
 		t.Errorf("%v", v.Float)
 	}
 }
+
+// Whoever forgets the model gets an error that says so, from every
+func TestNoModel(t *testing.T) {
+	wantBad(t, "model", (&OwnerGradient{}).Validate())
+	wantBad(t, "model", (&OwnerGradient{ClipNorm: 1}).Validate())
+	wantBad(t, "model", (&Score{ClipNorm: 1}).Validate())
+	wantBad(t, "model", (&Full{Normaliser: 1, ClipNorm: 1, Norm: account.L2,
+		Unit: account.Record()}).Validate())
+	wantBad(t, "model", (&Gradient{SampleRate: 1, ExpectedBatchSize: 1, ClipNorm: 1,
+		Unit: account.Record()}).Validate())
+	full := Public{SampleRate: 1, ExpectedBatchSize: 1, ClipNorm: 1, FeatureNorm: 1, Residual: 1,
+		Records: 1, Unit: account.Record()}
+	for name := range Kinds {
+		for _, p := range []Public{{}, full} {
+			_, err := New(&p, &agent.Query{Oracle: name})
+			wantBad(t, "model", err)
+			_, err = Describe(&p, &agent.Query{Oracle: name})
+			wantBad(t, "model", err)
+		}
+	}
+}

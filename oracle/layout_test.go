@@ -126,6 +126,9 @@ func TestArrivingRecordsHaveDrawnBins(t *testing.T) {
 			if _, err := Arrive(o, r, make([]uint32, n), NewPool()); (err == nil) != moving {
 				t.Errorf("%s, moving %v: %v", name, moving, err)
 			}
+			if _, err := Arrive(o, r, make([]uint32, 1), NewPool()); err == nil {
+				t.Error("rows without a round of arrival are taken")
+			}
 			if _, err := Arrive(o, r, nil, NewPool()); err != nil {
 				t.Errorf("%s, all there: %v", name, err)
 			}

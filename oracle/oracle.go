@@ -180,6 +180,13 @@ func checkClip(c float64) error {
 	return nil
 }
 
+func checkModel(m model.Model) error {
+	if m == nil {
+		return config.Bad("model", "none", "one: an answer has the length of its parameters")
+	}
+	return nil
+}
+
 func checkPoint(q *agent.Query, dim int) error {
 	if len(q.At) != dim {
 		return config.Bad("point", len(q.At), "as many values as the model has parameters")

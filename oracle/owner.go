@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"cmp"
 	"math"
 
 	"sotto/agent"
@@ -33,8 +34,11 @@ type OwnerGradient struct {
 
 // Validate names the first field that cannot be used. It reads no records.
 func (g *OwnerGradient) Validate() error {
+	if err := cmp.Or(checkModel(g.Model), checkClip(g.ClipNorm)); err != nil {
+		return err
+	}
 	g.described = g.release(g.ClipNorm)
-	return checkClip(g.ClipNorm)
+	return nil
 }
 
 func (g *OwnerGradient) release(clip float64) account.Release {

@@ -36,7 +36,7 @@ func (o *Score) Validate() error {
 	if !o.Loss && o.ClipNorm != 1 {
 		return config.Bad("score_clip", o.ClipNorm, "1 for score accuracy: a record is right or not")
 	}
-	return nil
+	return checkModel(o.Model)
 }
 
 // Describe states the release: one number of a full batch.

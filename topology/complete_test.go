@@ -1,6 +1,7 @@
 package topology_test
 
 import (
+	"errors"
 	"math"
 	"runtime"
 	"slices"
@@ -62,6 +63,32 @@ func TestCompleteWithoutRows(t *testing.T) {
 		if err != nil || !info.Computed || info.Fiedler != n || math.Abs(info.Lambda2-want) > 1e-15 ||
 			info.DegreeMin != n-1 || info.DegreeMean != n-1 {
 			t.Errorf("%s: %+v, %v", weights, info, err)
+		}
+	}
+}
+
+// Who is not in the graph is heard by nobody, and has no list of wakes.
+func TestOutsideTheGraph(t *testing.T) {
+	for _, name := range []string{"complete", "ring"} {
+		s, err := topology.New(name, "", 65, 1, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := s.At(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range [][2]agent.ID{{0, 1000}, {1000, 0}, {1000, 1000}, {0, 65}, {65, 66}} {
+			if w := g.Weight(p[0], p[1]); w != 0 {
+				t.Errorf("%s: weight %g of %v", name, w, p)
+			}
+		}
+		var bad *config.Error
+		if _, err := topology.NewRecording(nil, g, 65); !errors.As(err, &bad) || bad.Key != "self" {
+			t.Errorf("%s: a recording of agent 65 of 65: %v", name, err)
+		}
+		if _, err := topology.NewRecording(nil, nil, 0); !errors.As(err, &bad) || bad.Key != "graph" {
+			t.Errorf("a recording without graph: %v", err)
 		}
 	}
 }

@@ -93,9 +93,12 @@ func (g *Graph) OutDegree(i agent.ID) int {
 	return g.outStart[i+1] - g.outStart[i]
 }
 
-// Weight returns w_ij of two agents of the graph, 0 where i does not hear j; w_ii for j =
-// i.
+// Weight returns w_ij, 0 where i does not hear j or one of them is not in the graph; w_ii
+// for j = i.
 func (g *Graph) Weight(i, j agent.ID) float64 {
+	if n := len(g.self); int(i) >= n || int(j) >= n {
+		return 0
+	}
 	if i == j {
 		return g.self[i]
 	}

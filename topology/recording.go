@@ -20,8 +20,14 @@ type Recording struct {
 
 // NewRecording reads the list of who wakes, in order, for one agent of the graph.
 func NewRecording(wakes []agent.ID, g *Graph, self agent.ID) (*Recording, error) {
+	if g == nil {
+		return nil, config.Bad("graph", "none", "one")
+	}
 	if g.Directed() {
 		return nil, config.Bad("graph", g.Name(), "links in both directions, where wakes are recorded")
+	}
+	if int(self) >= g.Agents() {
+		return nil, config.Bad("self", self, fmt.Sprintf("0 to %d", g.Agents()-1))
 	}
 	t := &Recording{Needs: map[agent.ID][]uint64{}, asked: map[agent.ID][]bool{}}
 	count := make([]uint64, g.Agents())

@@ -93,11 +93,15 @@ type Spec struct {
 // Build returns the schedule of the graph that spec names, validated by [Validate]:
 // connected and, unless AllowUnbalanced or Push, doubly stochastic. Graphs of Digraphs
 // and graphs whose links drop out are connected in every window ([JointlyConnected]),
-// graphs of Pairwise change too; all others are static. decode is not nil; it fills the
-// family's parameters and refuses unknown keys. Bad values are reported as *config.Error.
+// graphs of Pairwise change too; all others are static. decode fills the family's
+// parameters and refuses unknown keys; nil leaves the defaults. Bad values are
+// reported as *config.Error.
 func Build(spec Spec, decode func(params any) error) (Schedule, error) {
 	if spec.Agents < 1 || spec.Agents > maxAgents {
 		return nil, config.Bad("agents", spec.Agents, fmt.Sprintf("1 to %d", maxAgents))
+	}
+	if decode == nil {
+		decode = func(any) error { return nil }
 	}
 	if err := spec.checkVarying(); err != nil {
 		return nil, err

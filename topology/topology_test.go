@@ -311,6 +311,14 @@ func TestBadInput(t *testing.T) {
 				c.params, err, c.key)
 		}
 	}
+	// Nobody who gives no parameters has the defaults refused, or crashes.
+	for _, name := range []string{"ring", "exp-directed", "grid", "er", "file"} {
+		_, err := topology.New(name, "", 4, 1, nil)
+		_, want := topology.New(name, "", 4, 1, params(""))
+		if fmt.Sprint(err) != fmt.Sprint(want) {
+			t.Errorf("%s without decode: %v, want %v", name, err, want)
+		}
+	}
 	if _, err := topology.New("ring", "", 4, 1, params("p = 0.5")); err == nil {
 		t.Error("a parameter that ring does not have is accepted")
 	}

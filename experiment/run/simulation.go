@@ -6,6 +6,7 @@ import (
 	"runtime"
 
 	"sotto/agent"
+	"sotto/config"
 	"sotto/data"
 	"sotto/experiment"
 	"sotto/internal/parallel"
@@ -94,6 +95,13 @@ func Start(e *experiment.Experiment, pop Population, workers int,
 		return nil, err
 	}
 	n := e.File.Topology.Agents
+	if len(pop.Parts) != n || pop.Train == nil {
+		return nil, config.Bad("population", fmt.Sprintf("the records of %d agents", len(pop.Parts)),
+			fmt.Sprintf("a data set with those of %d", n))
+	}
+	if restored != nil && len(restored) != n {
+		return nil, fmt.Errorf("%w: ledgers of %d agents, allowed: %d", ErrCheckpoint, len(restored), n)
+	}
 	w := &Simulation{
 		e:         e,
 		ledgers:   make([]*ledger.Memory, n),

@@ -10,6 +10,7 @@ import (
 	"sotto/experiment"
 	"sotto/experiment/experimenttest"
 	"sotto/experiment/run"
+	"sotto/oracle"
 	"sotto/privacy"
 	"sotto/privacy/ledger"
 )
@@ -113,10 +114,32 @@ func TestArgumentsAreNamed(t *testing.T) {
 	_, nobody := e.Party(experiment.Seat{Self: 9, Ledger: ledger.NewMemory(nil)})
 	_, noLedger := e.Party(experiment.Seat{Fresh: true})
 	_, nothing := run.Run(context.Background(), nil, run.Options{})
-	for want, err := range map[string]error{"self": nobody, "ledger": noLedger, "experiment": nothing} {
+	_, _, noAgent := e.Algorithm(99)
+	_, unbound := e.Bind(&experiment.Seat{Self: 99})
+	_, empty := run.Start(e, run.Population{}, 1, nil)
+	_, noFile := experiment.Decode(nil)
+	_, _, joined := (&experiment.File{}).Join(experiment.Member{})
+	short := experiment.Seat{Ledger: ledger.NewMemory(nil), Arrival: []uint32{},
+		Records: oracle.Records{Data: e.Task.Split.Train, Index: e.Task.Parts[0]}, Pool: oracle.NewPool()}
+	_, arrived := e.Party(short)
+	for _, c := range []struct {
+		key string
+		err error
+	}{{"self", nobody}, {"ledger", noLedger}, {"experiment", nothing}, {"self", noAgent}, {"self", unbound},
+		{"population", empty}, {"run file", noFile}, {"run file", joined},
+		{"run file", (&experiment.File{}).CheckDeployable()}, {"privacy.arrival", arrived}} {
 		var bad *config.Error
-		if !errors.As(err, &bad) || bad.Key != want {
-			t.Errorf("%s: %v", want, err)
+		if !errors.As(c.err, &bad) || bad.Key != c.key {
+			t.Errorf("%s: %v", c.key, c.err)
 		}
+	}
+	if _, err := run.Start(e, run.Own(e), 1, [][]ledger.Record{}); !errors.Is(err, run.ErrCheckpoint) {
+		t.Errorf("ledgers of nobody: %v", err)
+	}
+	if a := e.PlanOf(99); a != nil {
+		t.Errorf("a plan of nobody: %v", a)
+	}
+	if env := e.Env(99); env.Agents != 0 {
+		t.Errorf("an agent that is not there knows of %d", env.Agents)
 	}
 }

@@ -42,11 +42,14 @@ type Fingerprint struct {
 // NewFingerprint digests records; secret is at least 16 random bytes that the owner keeps
 // for as long as its ledgers. The records must be the raw ones, as the owner stores them:
 // after other preprocessing, or with another secret, the same people would have other
-// digests. The number of records must be above 0, and records is not nil.
+// digests. The number of records must be above 0.
 func NewFingerprint(secret []byte, records iter.Seq[[]byte]) (*Fingerprint, error) {
 	mac, err := digester(secret)
 	if err != nil {
 		return nil, err
+	}
+	if records == nil {
+		return nil, config.Bad("records", "none", "at least 1")
 	}
 	p := &Fingerprint{check: digestOf(mac, 'k', nil)}
 	for r := range records {

@@ -324,3 +324,36 @@ func TestNewPopulationCrashes(t *testing.T) {
 		}
 	}
 }
+
+// A table that cannot be read is refused, whatever it lacks.
+func TestTableRefuses(t *testing.T) {
+	cells := func(rows ...[]string) iter.Seq[[]string] { return slices.Values(rows) }
+	whole := func() ledger.Table {
+		return ledger.Table{Lines: texts([]string{"1,2"}), Rows: cells([]string{"1", "2"}),
+			Columns: []string{"a", "b"}, Used: []bool{true, false}}
+	}
+	if _, err := ledger.NewTableFingerprint([]byte(secret), whole()); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		key  string
+		edit func(x *ledger.Table)
+	}{
+		"no lines":  {"records", func(x *ledger.Table) { x.Lines = nil }},
+		"no rows":   {"rows", func(x *ledger.Table) { x.Rows = nil }},
+		"short":     {"rows", func(x *ledger.Table) { x.Rows = cells([]string{"1", "2"}, []string{"1"}) }},
+		"empty":     {"rows", func(x *ledger.Table) { x.Rows = cells(nil) }},
+		"long":      {"rows", func(x *ledger.Table) { x.Rows = cells([]string{"1", "2", "3"}) }},
+		"unused":    {"used", func(x *ledger.Table) { x.Used = nil }},
+		"less used": {"used", func(x *ledger.Table) { x.Used = []bool{true} }},
+		"no key":    {"key_column", func(x *ledger.Table) { x.Key = "c" }},
+	} {
+		x := whole()
+		c.edit(&x)
+		var bad *config.Error
+		_, err := ledger.NewTableFingerprint([]byte(secret), x)
+		if !errors.As(err, &bad) || bad.Key != c.key {
+			t.Errorf("%s: %v, want a config.Error on %s", name, err, c.key)
+		}
+	}
+}

@@ -68,13 +68,17 @@ func digestOf(mac hash.Hash, kind byte, b []byte) recordDigest {
 
 // NewTableFingerprint digests a table: its lines, its records by value, and with a key
 // column the people it is of. secret is as for NewFingerprint. A key column that the
-// table lacks is a config.Error.
+// table lacks, and a row with more or fewer cells than columns, are a config.Error.
 func NewTableFingerprint(secret []byte, t Table) (*Fingerprint, error) {
 	p, err := NewFingerprint(secret, t.Lines)
 	if err != nil {
 		return nil, err
 	}
 	mac, err := digester(secret)
+	if err != nil {
+		return nil, err
+	}
+	key, err := t.check()
 	if err != nil {
 		return nil, err
 	}
@@ -86,26 +90,41 @@ func NewTableFingerprint(secret []byte, t Table) (*Fingerprint, error) {
 			own = append(own, s.names[i])
 		}
 	}
+	for row := range t.Rows {
+		if len(row) != len(t.Columns) {
+			return nil, config.Bad("rows", fmt.Sprintf("a row of %d cells", len(row)),
+				fmt.Sprintf("%d, one for each column", len(t.Columns)))
+		}
+		if key >= 0 && row[key] != "" {
+			p.people = append(p.people, digestOf(mac, 'p', []byte(canonical(row[key]))))
+		}
+	}
+	p.people = sortedSet(p.people)
 	p.from = s
 	if own = sortedSet(own); len(own) > 0 {
 		if digests := s.in(own); digests != nil {
 			p.layouts = []layout{{own, digests}}
 		}
 	}
-	if t.Key != "" {
-		k := slices.Index(t.Columns, t.Key)
-		if k < 0 {
-			return nil, config.Bad("key_column", t.Key,
-				"a column of the file: "+strings.Join(t.Columns, ", "))
-		}
-		for row := range t.Rows {
-			if row[k] != "" {
-				p.people = append(p.people, digestOf(mac, 'p', []byte(canonical(row[k]))))
-			}
-		}
-		p.people = sortedSet(p.people)
-	}
 	return p, nil
+}
+
+// check refuses a table that cannot be read, and finds its key column; -1: it names none.
+func (t *Table) check() (key int, err error) {
+	if t.Rows == nil {
+		return 0, config.Bad("rows", "none", "as many as lines")
+	}
+	if len(t.Used) != len(t.Columns) {
+		return 0, config.Bad("used", fmt.Sprintf("%d values", len(t.Used)),
+			fmt.Sprintf("%d, one for each column", len(t.Columns)))
+	}
+	if t.Key == "" {
+		return -1, nil
+	}
+	if key = slices.Index(t.Columns, t.Key); key < 0 {
+		return 0, config.Bad("key_column", t.Key, "a column of the file: "+strings.Join(t.Columns, ", "))
+	}
+	return key, nil
 }
 
 // in returns the digests of the table's records in the given columns, nil if it lacks one
