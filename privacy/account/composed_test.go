@@ -33,7 +33,7 @@ func drawComposed(t *rapid.T) (Event, error) {
 		}
 		return PoissonSampled(rate, both)
 	case 7:
-		return RepeatSelect(1+10*rate, rapid.Float64Range(-.9, 3).Draw(t, "eta"), ev)
+		return RepeatSelect(1+10*rate, rapid.Float64Range(0, 3).Draw(t, "eta"), ev)
 	case 8:
 		return Tree(math.Exp(rapid.Float64Range(-2, 3).Draw(t, "tree")),
 			rapid.IntRange(1, 40).Draw(t, "steps"), 1)
@@ -84,7 +84,7 @@ func TestComposedAccountantsAgree(t *testing.T) {
 		for range rapid.IntRange(1, 3).Draw(t, "events") {
 			ev, err := drawComposed(t)
 			if err != nil {
-				t.Skip(err)
+				t.Skip(err) // one in ten; rapid fails where most are
 			}
 			events = append(events, ev)
 			counts = append(counts, rapid.SampledFrom([]int{1, 2, 7}).Draw(t, "count"))

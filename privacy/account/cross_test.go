@@ -27,9 +27,9 @@ func drawEvent(t *rapid.T) Event {
 		ev, err = DiscreteGaussian(log("sigma", 0.05, 200), float64(rapid.IntRange(1, 50).Draw(t, "l2")), 50,
 			1)
 	case 4:
-		ev, err = BoundedNoise(BoundedGaussian, log("scale", 0.05, 100), log("truncation", 0.1, 1000), 0)
+		ev, err = BoundedNoise(BoundedGaussian, log("scale", 0.05, 100), log("truncation", 0.2, 1000), 0)
 	case 5:
-		ev, err = BoundedNoise(BoundedLaplace, log("scale", 0.05, 100), log("truncation", 0.1, 1000), 0)
+		ev, err = BoundedNoise(BoundedLaplace, log("scale", 0.05, 100), log("truncation", 0.2, 1000), 0)
 	case 6:
 		ev, err = EpsDelta(log("epsilon", 1e-6, 20), unit("delta")*unit("delta"))
 	case 7:

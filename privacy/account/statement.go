@@ -168,8 +168,8 @@ func (s Statement) String() string {
 	if column, ok := strings.CutPrefix(s.Unit, unitNames[UnitPerson]+"("); ok {
 		s.Unit = "person (all records with one id in column " + column
 	}
-	what := map[Adjacency]string{0: "changing", AddRemove: "adding or removing", ReplaceOne: "changing",
-		ZeroOut: "blanking out"}[s.Adjacency]
+	what := map[Adjacency]string{0: "an unstated change of", AddRemove: "adding or removing",
+		ReplaceOne: "changing", ZeroOut: "blanking out"}[s.Adjacency]
 	switch {
 	case math.IsInf(i.Upper, 1):
 		fmt.Fprintf(&b,
