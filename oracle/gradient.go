@@ -181,8 +181,10 @@ func (g *Gradient) Evaluate(dst *privacy.Value, q *agent.Query, sample *rng.Stre
 	if !g.Count {
 		return
 	}
-	if dst.Float[d] += float32(halves) / 2; len(dst.Wide) > 0 {
+	if len(dst.Wide) > 0 {
 		dst.Wide[d] += float64(halves) / 2
+	} else {
+		dst.Float[d] += float32(halves) / 2
 	}
 }
 

@@ -37,14 +37,22 @@ func (o *rowSum) Describe(*agent.Query) (account.Release, error) {
 	if o.fault == "large" {
 		part.Clip = 1000
 	}
+	sampler := account.Sampler{Kind: account.FullBatch}
+	if o.p.SampleRate < 1 {
+		sampler = account.Sampler{Kind: account.Poisson, SampleRate: o.p.SampleRate}
+	}
 	return account.Release{Oracle: "row-sum", Adjacency: o.p.Adjacency, Unit: o.p.Unit,
-		Sampler: account.Sampler{Kind: account.FullBatch}, Parts: []account.Part{part}, Scale: 1}, nil
+		Sampler: sampler, Parts: []account.Part{part}, Scale: 1}, nil
 }
 
 func (o *rowSum) Evaluate(dst *privacy.Value, _ *agent.Query, sample *rng.Stream) {
 	clear(dst.Float)
 	sum, count := make([]float64, len(dst.Float)), 0.
+	t, all := rng.Threshold(o.p.SampleRate)
 	for _, i := range o.r.Index {
+		if !all && !sample.Hit(t) {
+			continue
+		}
 		row, size := o.r.Data.X.Row(int(i)), 0.
 		for _, x := range row {
 			size = math.Hypot(size, float64(x))
@@ -70,6 +78,9 @@ func (o *rowSum) Evaluate(dst *privacy.Value, _ *agent.Query, sample *rng.Stream
 	for c, x := range sum {
 		dst.Float[c] = float32(scale * x)
 	}
+	if o.fault == "twice" {
+		copy(dst.Widen(len(sum)), sum)
+	}
 }
 
 // The suite finds what it is for, and takes the right oracle.
@@ -85,13 +96,13 @@ func TestFaultsAreFound(t *testing.T) {
 	}
 	const name = "row-sum under test"
 	defer delete(oracle.Kinds, name)
-	of := func(fault string) *Options {
+	of := func(fault string, rate float64) *Options {
 		bad := func(p *oracle.Public, _ agent.Operator) (oracle.Oracle, error) {
 			return &rowSum{fault: fault, p: *p}, nil
 		}
 		oracle.Kinds[name] = oracle.Kind{New: bad}
 		return &Options{Query: agent.Query{Oracle: name}, Data: d,
-			Public: func(account.Unit) oracle.Public { return oracle.Public{Model: m} }}
+			Public: func(account.Unit) oracle.Public { return oracle.Public{Model: m, SampleRate: rate} }}
 	}
 	for fault, want := range map[string]string{
 		"":             "",
@@ -102,22 +113,25 @@ func TestFaultsAreFound(t *testing.T) {
 		"describe":     "with records the release is",
 		"random":       "random choices follow from records",
 		"large":        "this test shows nothing",
+		"twice":        "is given twice",
 	} {
-		o := of(fault)
-		var errs []string
-		for _, a := range adjacencies {
-			if took, err := check(o, account.Record(), a); err != nil {
-				errs = append(errs, err.Error())
-			} else if !took {
-				t.Errorf("%q: refused", fault)
+		for _, rate := range []float64{1, .5} {
+			o := of(fault, rate)
+			var errs []string
+			for _, a := range adjacencies {
+				if took, err := check(o, account.Record(), a); err != nil {
+					errs = append(errs, err.Error())
+				} else if !took {
+					t.Errorf("%q: refused", fault)
+				}
 			}
-		}
-		if all := strings.Join(errs, "\n"); want == "" && all != "" || !strings.Contains(all, want) {
-			t.Errorf("%q: %s, want %q", fault, all, want)
+			if all := strings.Join(errs, "\n"); want == "" && all != "" || !strings.Contains(all, want) {
+				t.Errorf("%q at rate %g: %s, want %q", fault, rate, all, want)
+			}
 		}
 	}
 	// a person has several records, each of which is clipped
-	if _, err := check(of(""), account.Person("patient"), account.ZeroOut); err == nil ||
+	if _, err := check(of("", 1), account.Person("patient"), account.ZeroOut); err == nil ||
 		!strings.Contains(err.Error(), "clips, stated") {
 		t.Errorf("of persons: %v", err)
 	}

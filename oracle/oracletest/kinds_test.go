@@ -80,17 +80,58 @@ func TestKinds(t *testing.T) {
 		}
 		for _, m := range models[name] {
 			t.Run(name+" of "+m, func(t *testing.T) {
-				o := oracletest.Options{
-					Query: agent.Query{Oracle: name, Operator: agent.Operator{Name: oracle.ForwardBackward,
-						Gamma: .6, L1: .05, Bound: 1, Lambda: .3}},
-					Public: public(t, m),
-					Data:   points(m == "least-squares"),
-				}
+				o := options(t, name, m, nil)
 				if name == oracle.StatefulResidualName {
 					o.Query.Step, o.Reached = .5, .02 // whose bound is of losses without one of their own
 				}
 				oracletest.Run(t, o)
 			})
 		}
+	}
+}
+
+// The same of Poisson batches, of several under one noise draw, and of what else a run
+// may set: the drawn size of a batch never enters, and no record changes who is drawn.
+func TestSampledKinds(t *testing.T) {
+	for what, set := range map[string]func(p *oracle.Public){
+		"sampled":       func(p *oracle.Public) { p.SampleRate, p.ExpectedBatchSize = .4, 3 },
+		"microbatches":  func(p *oracle.Public) { p.SampleRate, p.Draws = .5, 3 },
+		"counted":       func(p *oracle.Public) { p.SampleRate, p.Count = .5, true },
+		"counted whole": func(p *oracle.Public) { p.Count = true },
+		"rescaled":      func(p *oracle.Public) { p.SampleRate, p.Rescale = .5, true },
+		"exact":         func(p *oracle.Public) { p.SampleRate, p.Sums.Exact = .5, true },
+	} {
+		for _, m := range []string{"logistic", "least-squares", "mlp"} {
+			t.Run(what+" grad of "+m, func(t *testing.T) {
+				o := options(t, "grad", m, set)
+				if what == "rescaled" {
+					o.Query.Clip = .2
+				}
+				oracletest.Run(t, o)
+			})
+		}
+	}
+	for _, m := range []string{"logistic", "least-squares"} {
+		t.Run("sampled km of "+m, func(t *testing.T) {
+			oracletest.Run(t, options(t, oracle.KMName, m, func(p *oracle.Public) { p.SampleRate = .5 }))
+		})
+	}
+}
+
+// options are those of an oracle of a model, with a change of what it is made from.
+func options(t *testing.T, name, of string, set func(*oracle.Public)) oracletest.Options {
+	t.Helper()
+	from := public(t, of)
+	return oracletest.Options{
+		Query: agent.Query{Oracle: name, Operator: agent.Operator{Name: oracle.ForwardBackward,
+			Gamma: .6, L1: .05, Bound: 1, Lambda: .3}},
+		Public: func(u account.Unit) oracle.Public {
+			p := from(u)
+			if set != nil {
+				set(&p)
+			}
+			return p
+		},
+		Data: points(of == "least-squares"),
 	}
 }

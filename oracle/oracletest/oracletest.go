@@ -23,8 +23,9 @@ type Options struct {
 	// nil.
 	Query agent.Query
 	// Public is what the oracle is made from where it protects a unit. The suite sets
-	// Unit and Adjacency. Sampled oracles need SampleRate 1, so that each pair of data
-	// sets differs in one unit of one batch.
+	// Unit and Adjacency. At a SampleRate below 1 a pair differs in its last unit, so
+	// that the same others are drawn. With Draws, which draw from all units several
+	// times, only pairs of as many records each (ReplaceOne) are looked at.
 	Public func(u account.Unit) oracle.Public
 	// Data has at least four records of the model's shape with labels or targets. The
 	// suite draws from them, and changes copies.
@@ -114,16 +115,29 @@ func check(o *Options, u account.Unit, a account.Adjacency) (took bool, err erro
 	if least == 0 {
 		least = .1
 	}
-	if s.worst < least {
+	if s.worst < least && s.coupled() {
 		return true, fmt.Errorf("of %d pairs none differs by %g of what is stated, the most is %.3g: this "+
 			"test shows nothing", trials, least, s.worst)
 	}
 	return true, nil
 }
 
+// sampled reports whether a batch may leave units out.
+func (s *suite) sampled() bool {
+	return s.release.Sampler.Kind == account.Poisson && s.release.Sampler.SampleRate < 1
+}
+
+// coupled reports whether all units that a pair has in common are drawn alike.
+func (s *suite) coupled() bool {
+	return !s.sampled() || s.release.Draws <= 1 || s.public.Adjacency == account.ReplaceOne
+}
+
 // trial compares the values of two data sets.
 func (s *suite) trial() error {
 	one, other := s.pair()
+	if !s.coupled() && len(one.rows) != len(other.rows) {
+		return nil // other draws of all units
+	}
 	q := s.Query
 	if q.At == nil {
 		q.At = make(tensor.Vec, s.public.Model.Dim())
@@ -188,15 +202,20 @@ func (s *suite) evaluate(d *records, q *agent.Query) (*answer, error) {
 	from := 0
 	for _, p := range s.release.Parts {
 		for i := from; i < from+p.Dim; i++ {
-			a.floats[i] = float64(v.Float[i])
-			if len(v.Wide) > 0 {
-				a.floats[i] += v.Wide[i]
-			}
-			if v.Step > 0 {
-				a.floats[i] += float64(v.Grid[i]) * v.Step * (p.Clip / s.release.Parts[0].Clip)
+			switch {
+			case v.Step > 0:
+				a.floats[i] = float64(v.Grid[i]) * v.Step * (p.Clip / s.release.Parts[0].Clip)
+			case len(v.Wide) > 0:
+				a.floats[i] = v.Wide[i]
+			default:
+				a.floats[i] = float64(v.Float[i])
 			}
 			if math.IsNaN(a.floats[i]) || math.IsInf(a.floats[i], 0) {
 				return nil, fmt.Errorf("value %d of part %s is %g", i-from, p.Name, a.floats[i])
+			}
+			if (v.Step > 0 || len(v.Wide) > 0) && v.Float[i] != 0 {
+				return nil, fmt.Errorf("value %d of part %s is given twice: %g, in single precision %g",
+					i-from, p.Name, a.floats[i], v.Float[i])
 			}
 		}
 		from += p.Dim
@@ -227,14 +246,15 @@ func (s *suite) compare(a, b *answer) error {
 		if s.release.SumsUncharged {
 			most += .01 // it says that it leaves the rounding out
 		}
+		most *= float64(max(1, s.release.Draws)) // a unit may be in every batch
 		s.worst = max(s.worst, moved/most)
 		if moved > most*(1+1e-9) {
 			return fmt.Errorf("part %s moves by %.9g clips, stated %.9g", p.Name, moved, most)
 		}
 		if steps := p.Clip / privacy.GridStep(p.Clip); a.grid != nil {
-			if moved := norm(grid, p.Norm); moved > p.Shift*steps {
+			if moved := norm(grid, p.Norm); moved > p.Shift*steps*float64(max(1, s.release.Draws)) {
 				return fmt.Errorf("the integers of part %s move by %.12g steps, stated %g", p.Name, moved,
-					p.Shift*steps)
+					p.Shift*steps*float64(max(1, s.release.Draws)))
 			}
 		}
 	}

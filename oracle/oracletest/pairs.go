@@ -41,6 +41,9 @@ func (s *suite) pair() (one, other *records) {
 		}
 	case account.UnitPerson:
 		who := int32(s.r.Below(persons))
+		if s.sampled() {
+			who = one.lastPerson()
+		}
 		other = &records{}
 		for _, r := range one.rows {
 			if r.person != who {
@@ -57,14 +60,28 @@ func (s *suite) pair() (one, other *records) {
 			one.rows = append(one.rows, s.record(0))
 		}
 		other = one.clone()
-		last := len(one.rows) - 1
-		if at := int(s.r.Below(uint64(last + 1))); replaces {
+		at := len(one.rows) - 1
+		if !s.sampled() {
+			at = int(s.r.Below(uint64(len(one.rows))))
+		}
+		if replaces {
 			other.rows[at] = s.record(one.rows[at].person)
 		} else {
 			other.rows = append(other.rows[:at], other.rows[at+1:]...)
 		}
 	}
 	return one, other
+}
+
+// lastPerson is who comes last in the order of their first records; 0 of none.
+func (d *records) lastPerson() (who int32) {
+	var seen []int32
+	for _, r := range d.rows {
+		if !slices.Contains(seen, r.person) {
+			seen, who = append(seen, r.person), r.person
+		}
+	}
+	return who
 }
 
 // sizes are factors of a record's values: records may be anything that a file may hold.
