@@ -118,6 +118,8 @@ func validatePrivacy(f *File) error {
 			", also where [sweep] or --set names it: the key is gaussian's")
 	case p.Noise != "" && p.Noise != fastNoise && p.Noise != exactNoise:
 		return config.Bad("noise", p.Noise, "fast or exact")
+	case !m.Noisy() && !(p.TargetDelta >= 0 && p.TargetDelta < 1):
+		return config.Bad("target_delta", p.TargetDelta, "0 to below 1")
 	}
 	if err := p.PersonalPrivacy.validate(p, m.Noisy(), f.Pace.OwnPlans); err != nil {
 		return err
