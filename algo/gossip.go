@@ -17,8 +17,9 @@ type GossipParams struct {
 	Mixing
 	Momentum    float64 `toml:"momentum,omitempty"` // β in [0, 1)
 	WeightDecay float64 `toml:"weight_decay"`       // public L2 factor, added after the answer; >= 0
-	Gossip      uint64  `toml:"gossip"`             // K >= 1 rounds of averaging for each gradient; default 1
-	Recursion           // of the rounds of averaging; default plain
+	// Gossip is K, the rounds of averaging for each gradient; default 1.
+	Gossip    uint64 `toml:"gossip" allowed:"1 to 4294967296"`
+	Recursion        // of the rounds of averaging; default plain
 }
 
 // GossipSGD is differentially private gossip SGD: Cyffers, Even, Bellet, Massoulié,

@@ -16,7 +16,7 @@ type WalkParams struct {
 	StepSize
 	// Contributions is N_max, the number of private answers that an agent gives in all,
 	// over all tokens; 0: ceil(1.25 T/n) for T steps of all tokens together and n agents.
-	Contributions uint64 `toml:"contributions,omitempty"`
+	Contributions uint64 `toml:"contributions,omitempty" allowed:"0 to 1073741824"`
 	// After says what a visit does once the agent has given N_max answers: "noise"
 	// (default) adds noise of the same law around zero, "nothing" hands the token on as
 	// it came.

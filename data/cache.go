@@ -7,7 +7,7 @@ import (
 )
 
 // Cache keeps data sets that many runs of one process load. Equal parts are kept once.
-// Data sets are never changed by who reads them. A nil cache keeps nothing.
+// Data sets are never changed by who reads them. [NewCache] makes one; nil keeps nothing.
 type Cache struct {
 	mu     sync.Mutex
 	loaded map[string]*cached

@@ -14,7 +14,7 @@ const cifarPixels = 3 * 32 * 32
 // ReadCIFAR10 reads the binary version of CIFAR-10 (Krizhevsky 2009): records of a label
 // 0 to 9 and 32x32 pixels, one plane for each of red, green and blue. The number of
 // records follows from the size. Errors are *config.Error with the byte offset: an empty
-// file, a partial record, a label out of range.
+// file, a partial record, a label out of range, more than 2 GiB.
 func ReadCIFAR10(r io.Reader, name string) (*Images, error) {
 	return readCIFAR(r, name, []int{10})
 }
@@ -36,16 +36,11 @@ func readCIFAR(r io.Reader, name string, bounds []int) (*Images, error) {
 	size := len(bounds) + cifarPixels
 	if len(b) == 0 || len(b)%size != 0 || len(b) > idx.MaxBytes {
 		return nil, idx.BadByte(name, int64(len(b)/size*size), fmt.Sprintf("a file of %d bytes", len(b)),
-			fmt.Sprintf("whole records of %d bytes", size))
+			fmt.Sprintf("whole records of %d bytes, at least one and %d bytes in all", size, idx.MaxBytes))
 	}
 	n := len(b) / size
-	p := &Images{
-		Height:   32,
-		Width:    32,
-		Channels: 3,
-		Pixels:   make([]byte, n*cifarPixels),
-		Labels:   make([]int32, n),
-	}
+	p := &Images{Height: 32, Width: 32, Channels: 3, Pixels: make([]byte, n*cifarPixels),
+		Labels: make([]int32, n)}
 	if len(bounds) == 2 {
 		p.Coarse = make([]int32, n)
 	}

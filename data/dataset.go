@@ -23,7 +23,7 @@ import (
 )
 
 var (
-	// ErrMissing says that a file of a data set is not in the data folder.
+	// ErrMissing says that a file of a data set, or one of the user's, is not there.
 	ErrMissing = errors.New("data file missing")
 	// ErrAltered says that a file is not the published one: its size or SHA-256 differs.
 	ErrAltered = errors.New("data file altered")
@@ -178,7 +178,7 @@ var Datasets = map[string]Constructor{
 
 // Load returns the data set called name from the data folder dir; generators need no
 // folder, and nil for decode is no parameters. Errors are *config.Error for bad
-// parameters and faults in a user's file, ErrMissing or ErrAltered for published ones.
+// parameters and faults in a file, ErrMissing and ErrAltered, and those of reading.
 func Load(name, dir string, seed uint64, decode func(params any) error) (*Split, error) {
 	return LoadFrom(name, Source{Dir: dir, Seed: seed}, decode)
 }

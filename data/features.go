@@ -38,8 +38,10 @@ func (p *FeatureParams) validate(side, channels int) error {
 		return config.Bad("feature_groups", p.Groups, "nothing without features = \"scattering\"")
 	case !p.computed() && p.Norm != 0:
 		return config.Bad("feature_norm", p.Norm, "nothing without features = \"scattering\"")
-	case !p.computed() && p.whitened():
+	case !p.computed() && p.Whiten != 0:
 		return config.Bad("feature_whiten", p.Whiten, "nothing without features = \"scattering\"")
+	case !p.computed() && p.Size != 0:
+		return config.Bad("feature_size", p.Size, "nothing without features = \"scattering\"")
 	case !(p.Whiten >= 0 && p.Whiten <= 1):
 		return config.Bad("feature_whiten", p.Whiten, "0 to 1")
 	case p.Size < 0 || p.Size > all*(side/scattering.Reduce)*(side/scattering.Reduce):

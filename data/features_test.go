@@ -155,7 +155,7 @@ func TestFeaturesRefused(t *testing.T) {
 		{"cifar-10", scattered + "resize = 4", "resize"},
 		{"mnist", scattered + "resize = 30", "resize"},
 		{"mnist", "feature_whiten = 0.5", "feature_whiten"},
-		{"mnist", "feature_size = 100", "feature_whiten"},
+		{"mnist", "feature_size = 100", "feature_size"},
 		{"mnist", scattered + "feature_norm = 1.0\nfeature_whiten = 1.5", "feature_whiten"},
 		{"mnist", scattered + "feature_norm = 1.0\nfeature_size = 3970", "feature_size"},
 		{"cifar-10", scattered + "feature_norm = 1.0\nfeature_size = -1", "feature_size"},

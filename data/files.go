@@ -30,12 +30,8 @@ type File struct {
 // Files are those of all published data sets.
 func Files() []File { return slices.Clone(files) }
 
-// Check compares a published file below dir with its size and SHA-256: nil, or an error
-// that wraps [ErrMissing] or [ErrAltered].
-func Check(dir string, f File) error {
-	_, err := (&store{dir: dir}).read(f.Path)
-	return err
-}
+// Check is [File.Check] of a published file below the data folder dir.
+func Check(dir string, f File) error { return f.Check(filepath.Join(dir, filepath.FromSlash(f.Path))) }
 
 const (
 	uci   = "https://archive.ics.uci.edu/ml/machine-learning-databases/"
@@ -145,11 +141,8 @@ func (s *store) read(path string) ([]byte, error) {
 		return nil, f.Check(at) // names both sums without holding a file of any size
 	}
 	b, err := os.ReadFile(at)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, missing(f, at)
-	}
 	if err != nil {
-		return nil, fmt.Errorf("data: %w", err)
+		return nil, unopened(f, at, err)
 	}
 	sum := hexSum(b)
 	if sum != f.SHA256 && !s.any {
@@ -170,7 +163,11 @@ func hexSum(b []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func missing(f File, at string) error {
+// unopened is err, the error of opening the file.
+func unopened(f File, at string, err error) error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("data: %w", err)
+	}
 	hint := "it is not published in this form, so it cannot be fetched"
 	if len(f.URLs) > 0 {
 		hint = "fetch it with: sotto data fetch " + f.Dataset
@@ -184,11 +181,11 @@ func altered(f File, at string, n int64, sum string) error {
 }
 
 // Check compares the file at a path with the published one, without holding it in memory:
-// nil, or an error that wraps [ErrMissing] or [ErrAltered].
+// nil, or an error that wraps [ErrMissing] or [ErrAltered], or that of reading it.
 func (f File) Check(at string) error {
 	r, err := os.Open(at)
 	if err != nil {
-		return missing(f, at)
+		return unopened(f, at, err)
 	}
 	defer r.Close()
 	h := sha256.New()

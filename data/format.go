@@ -63,7 +63,8 @@ func FormatOf(name string, decode func(params any) error) (*Format, error) {
 // model's features, whatever theirs in the file, in which others are not looked at; nil:
 // the file has the columns of the run's, in their order. labelled says that the label or
 // target is read too; without it that column may be absent and is not looked at. Columns
-// that the run drops may be absent. Errors are *config.Error and hold no cell.
+// that the run drops may be absent. Errors hold no cell, and are *config.Error once it is
+// open.
 func (f *Format) Read(path string, features []string, labelled bool) (*Records, error) {
 	r, err := f.read(path, features, labelled)
 	var e *config.Error

@@ -16,13 +16,8 @@ func labelled(images, labels *idx.File, imageFile, labelFile string, classes int
 		return nil, idx.BadByte(labelFile, 4, fmt.Sprintf("sizes %v", labels.Dims),
 			fmt.Sprintf("one label for each of %d images", images.Dims[0]))
 	}
-	p := &Images{
-		Height:   images.Dims[1],
-		Width:    images.Dims[2],
-		Channels: 1,
-		Pixels:   images.Data,
-		Labels:   make([]int32, len(labels.Data)),
-	}
+	p := &Images{Height: images.Dims[1], Width: images.Dims[2], Channels: 1, Pixels: images.Data,
+		Labels: make([]int32, len(labels.Data))}
 	for i, l := range labels.Data {
 		if int(l) >= classes {
 			return nil, idx.BadByte(labelFile, int64(8+i), l, fmt.Sprintf("labels 0 to %d", classes-1))

@@ -37,22 +37,22 @@ func ByGroups(name string) bool { return name == "natural" }
 
 const maxAgents = 1 << 24
 
-// Partition returns the row indices of each agent, ascending. It is an error when an
-// agent gets no record, unless the parameter allow_empty, which every partition has, is
-// true.
+// Partition returns the row indices of each agent, ascending. It is an error when there
+// is no data set, and when an agent gets no record, unless the parameter allow_empty,
+// which every partition has, is true.
 func Partition(name string, ds *Dataset, agents int, seed uint64, decode func(params any) error) ([][]int32,
 	error) {
 	split, ok := Partitions[name]
-	if !ok {
+	switch {
+	case !ok:
 		return nil, config.Bad("partition", name, config.OneOf(Partitions))
-	}
-	if agents < 1 || agents > maxAgents {
+	case agents < 1 || agents > maxAgents:
 		return nil, config.Bad("agents", agents, fmt.Sprintf("1 to %d", maxAgents))
+	case ds == nil:
+		return nil, config.Bad("data", "nothing", "a data set")
 	}
-	if name != "iid" && name != "natural" {
-		if err := ds.together(name); err != nil {
-			return nil, err
-		}
+	if err := ds.together(name); err != nil {
+		return nil, err
 	}
 	parts, err := split(orDefaults(decode), ds, agents, seed)
 	if err != nil {

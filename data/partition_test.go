@@ -292,6 +292,8 @@ func TestPartitionRefuses(t *testing.T) {
 		{"natural", table, 2, "", "partition"},
 		{"natural", labelled(3, 3, 3, 3), 3, "", "partition"}, // two owners would be one
 		{"natural", d, 3, "", "partition"},
+		{"iid", nil, 3, "", "data"},
+		{"by-class", nil, 3, "", "data"},
 	} {
 		_, err := data.Partition(c.name, c.d, c.agents, 1, params(c.text))
 		wantBad(t, fmt.Sprintf("%s of %d, %s", c.name, c.agents, c.text), err, c.key)

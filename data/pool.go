@@ -30,7 +30,7 @@ func (s *Split) Pool() *Dataset {
 	number := map[uint64]int32{}
 	for _, d := range []*Dataset{a, b} {
 		for _, u := range d.Units {
-			key := d.unitKeys[u]
+			key := d.unitKey(u)
 			if _, ok := number[key]; !ok {
 				number[key] = int32(len(number))
 				p.unitKeys = append(p.unitKeys, key)

@@ -174,7 +174,7 @@ func DealtPath(dir string, i int) string {
 	return filepath.Join(dir, fmt.Sprintf("agent-%d", i), "records.csv")
 }
 
-// WriteDealt makes dir with the files of [Deal], readable by their owner alone, or
+// WriteDealt makes dir with the files of [Shard], readable by their owner alone, or
 // nothing.
 func WriteDealt(dir string, files [][]byte) (err error) {
 	if _, err := os.Lstat(dir); err == nil {

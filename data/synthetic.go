@@ -57,7 +57,7 @@ func (p *LinearTasksParams) validate() error {
 	case p.MinRecords < 1:
 		return config.Bad("records_min", p.MinRecords, "at least 1")
 	case p.MaxRecords < p.MinRecords || p.MaxRecords > 100_000:
-		return config.Bad("records_max", p.MaxRecords, "min_records to 100,000")
+		return config.Bad("records_max", p.MaxRecords, "records_min to 100,000")
 	case !(p.Flip >= 0 && p.Flip <= .5):
 		return config.Bad("flip", p.Flip, "0 to .5")
 	case p.Test < 1 || p.Test > 100_000:

@@ -59,12 +59,17 @@ func (d *Dataset) UnitCount(rows []int32) int {
 // UnitCoin is a number in [0, 1) that follows from the seed, what it is for and the id of
 // the person of record r: no other person's records move it. Records must have persons.
 func (d *Dataset) UnitCoin(seed uint64, what string, r int) float64 {
-	key := uint64(d.Units[r]) // what made Units by hand has no ids
-	if d.unitKeys != nil {
-		key = d.unitKeys[d.Units[r]]
-	}
+	key := d.unitKey(d.Units[r])
 	sum := sha256.Sum256(fmt.Appendf(nil, "sotto persons, %s, seed %d, id %d", what, seed, key))
 	return coin(sum[:])
+}
+
+// unitKey is of a person's id, or the number where Units were made by hand.
+func (d *Dataset) unitKey(u int32) uint64 {
+	if d.unitKeys == nil {
+		return uint64(u)
+	}
+	return d.unitKeys[u]
 }
 
 // holdOutUnits draws every person with probability TestFraction for the test part, by the
@@ -77,7 +82,7 @@ func holdOutUnits(d *Dataset, p TableParams, seed uint64) (*Split, error) {
 // together refuses a partition that cuts the records of a class, where persons have
 // several.
 func (d *Dataset) together(partition string) error {
-	if d.Units == nil {
+	if d.Units == nil || partition == "iid" || partition == "natural" {
 		return nil
 	}
 	return config.Bad("partition", partition,

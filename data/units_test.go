@@ -15,6 +15,7 @@ import (
 
 	"sotto/config"
 	"sotto/data"
+	"sotto/tensor"
 )
 
 // persons loads lines of "id,x,class" with persons.
@@ -182,5 +183,30 @@ func TestDigestWithoutPersons(t *testing.T) {
 	want := sha256.Sum256([]byte(text))
 	if s.Train.Digest != hex.EncodeToString(want[:]) {
 		t.Errorf("digest %s, want that of\n%s", s.Train.Digest, text)
+	}
+}
+
+// Persons that a program has numbered by hand have no ids: their numbers tell them apart.
+func TestPoolOfPersonsByNumber(t *testing.T) {
+	part := func(persons ...int32) *data.Dataset {
+		n := len(persons)
+		return &data.Dataset{X: tensor.NewMat(n, 1), Targets: make([]float32, n), Units: persons}
+	}
+	p := (&data.Split{Train: part(0, 1, 0), Test: part(1, 2)}).Pool()
+	if want := []int32{0, 1, 0, 1, 2}; !slices.Equal(p.Units, want) {
+		t.Errorf("persons %v, want %v", p.Units, want)
+	}
+}
+
+// A column that names owners, or persons, is no number to predict.
+func TestTargetThatIsText(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.csv")
+	if err := os.WriteFile(path, []byte("a,y\n1,2\n3,4\n5,6\n7,8\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"group = 'y'\ngroups = ['2', '4', '6', '8']", "unit_column = '2'",
+		"group = '2'\ngroups = ['2', '4', '6', '8']"} {
+		_, err := data.Load("csv", "", 1, params("path = '"+filepath.ToSlash(path)+"'\ntarget = 'y'\n"+key))
+		wantBad(t, key, err, "target")
 	}
 }

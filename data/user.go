@@ -340,6 +340,9 @@ func (t *Table) targets(column string, keep []int) ([]float32, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.Numbers == nil { // it is kept as text
+		return nil, config.Bad("target", column, "a column other than group and unit_column")
+	}
 	y := make([]float32, len(keep))
 	for i, row := range keep {
 		y[i] = float32(c.Numbers[row])

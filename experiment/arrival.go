@@ -27,7 +27,7 @@ type Arrivals struct {
 	// probability that a record is there at the start, 0 to below 1
 	ArrivalStart float64 `toml:"arrival_start,omitempty"`
 	// default: the run's, or the mean number of an agent's wakes
-	ArrivalRounds uint64 `toml:"arrival_rounds,omitempty"`
+	ArrivalRounds uint64 `toml:"arrival_rounds,omitempty" allowed:"2 to the length of the run"`
 }
 
 // validateArrival checks the keys and fills in arrival_rounds. It runs when the length of

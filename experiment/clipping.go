@@ -9,7 +9,7 @@ import (
 
 // Clips that change, and the noisy count that some follow.
 
-// Clipped lets an algorithm ask with the run's clips.
+// Clipped lets an algorithm ask with the run's clips; it panics where self was not built.
 func (e *Experiment) Clipped(bare agent.Algorithm, self agent.ID) agent.Algorithm {
 	p, a := &e.File.Privacy, e.PlanOf(self)
 	return p.Clipped(bare, p.MaxGradNorm, a.Noise/a.Public.ExpectedBatchSize, e.Task.Model.Dim())

@@ -70,7 +70,7 @@ func (p planner) claimBudgets() error {
 type ClockParams struct {
 	// Wakes is the length of the run, of all agents together, up to 2^40; 0 means rounds
 	// for each agent.
-	Wakes uint64 `toml:"wakes,omitempty"`
+	Wakes uint64 `toml:"wakes,omitempty" allowed:"1 to 1099511627776"`
 	// Replay is a file with a recorded list of wakes, which takes the place of the drawn
 	// ones; Record writes the list of this run into its directory.
 	Replay string `toml:"replay,omitempty"`

@@ -3,7 +3,6 @@ package experiment
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"strings"
 
 	"sotto/agent"
@@ -318,6 +317,9 @@ var hollow = []Refusal{
 		func(f *File) bool {
 			return f.Replication.Stated()
 		}, "nothing: a daemon does not do what is not sound"},
+	{"privacy.batch_size", func(f *File) any { return f.Privacy.BatchSize },
+		func(f *File) bool { return f.Privacy.SampleRate == 0 && f.Privacy.BatchSize != 0 && ownState(f) },
+		"nothing, and sample_rate = 1, with own_state: an owner reads all its records in every round"},
 	{"privacy.i_understand", func(f *File) any { return f.Privacy.IUnderstand },
 		func(f *File) bool {
 			return len(f.Privacy.IUnderstand) > 0
@@ -381,9 +383,6 @@ var Inexact = []Refusal{
 
 // Faultless reports whether mixing is what was planned.
 func (f *File) Faultless() bool { return f.Faults == sim.DefaultFaults() && f.Adversaries.Text() == "" }
-
-// finiteAbove0 is the range of most parameters.
-func finiteAbove0(x float64) bool { return x > 0 && !math.IsInf(x, 1) }
 
 // fixed is what keeps the members of a run from changing.
 var fixed = []Refusal{

@@ -62,11 +62,11 @@ const (
 
 // RunParams are the keys of a run file that belong to no section.
 type RunParams struct {
-	Name   string `toml:"name"`   // 1 to 64 letters, digits, "._-", the first no sign; default "run"
-	Seed   uint64 `toml:"seed"`   // of all that is drawn; default 1
-	Rounds uint64 `toml:"rounds"` // or steps of each token, 1 to 2^32; default the algorithm's, or 100
-	// Trial is the number of a trial of a search, from 1: batches and noise of its own,
-	// the data and initial model of the seed.
+	Name string `toml:"name"` // 1 to 64 letters, digits, "._-", the first no sign; default "run"
+	Seed uint64 `toml:"seed"` // of all that is drawn; default 1
+	// Rounds, or steps of each token; default the algorithm's, or 100.
+	Rounds uint64 `toml:"rounds" allowed:"1 to 4294967296"`
+	// Trial, from 1, is one of a search: it has batches and noise of its own. 0: none.
 	Trial uint64 `toml:"trial,omitempty"`
 }
 
@@ -76,10 +76,10 @@ type TopologyParams struct {
 	Agents  int    `toml:"agents"`            // 1 to 16,777,216; default 10
 	Weights string `toml:"weights,omitempty"` // see topology.Spec
 	// Dropout is the probability, 0 to below 1, that a link is missing from a round;
-	// Window the number of rounds, 0 to 1,000, whose links together must connect all
-	// agents, where links change. See topology.Spec.
+	// Window the number of rounds, 1 to 1,000, whose links together must connect all
+	// agents, where links change; 0: not given. See topology.Spec.
 	Dropout float64 `toml:"dropout,omitempty"`
-	Window  uint64  `toml:"window,omitempty"`
+	Window  uint64  `toml:"window,omitempty" allowed:"1 to 1000"`
 	// Wake "pair": in every round one random agent averages with one random neighbor, of
 	// algorithm gossip-average. "": all do with all neighbors.
 	Wake string `toml:"wake,omitempty"`
@@ -135,7 +135,7 @@ type ModelParams struct {
 
 // EvaluateParams is the [evaluate] section.
 type EvaluateParams struct {
-	Every uint64 `toml:"every"` // rounds between evaluations; 0 means ten evaluations
+	Every uint64 `toml:"every" allowed:"1 or more"` // rounds between evaluations; 0 means ten evaluations
 	// "all": every agent on the whole test set; "own": on its own part, or without one
 	// on those that validation holds out of its records; "validation": on all held-out
 	// records

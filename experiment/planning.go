@@ -155,9 +155,7 @@ func (e planner) fillAgent(i int, n *counter) error {
 	}
 	var err error
 	switch {
-	case !k.Record:
-		a.Public.SampleRate, a.Public.ExpectedBatchSize = 1, 1
-	case k.Batches == oracle.Mean && p.unit == account.Owner():
+	case !k.Record, k.Batches == oracle.Mean && p.unit == account.Owner():
 		a.Public.SampleRate, a.Public.ExpectedBatchSize = 1, 1
 	case k.Batches != oracle.Sampled && public:
 		a.Public.SampleRate, a.Public.ExpectedBatchSize = 1, float64(max(1, m))
@@ -167,6 +165,9 @@ func (e planner) fillAgent(i int, n *counter) error {
 		a.Public.SampleRate, a.Public.ExpectedBatchSize = p.SampleRate, p.BatchSize
 	default:
 		a.Public.SampleRate, a.Public.ExpectedBatchSize, err = p.sampling(float64(m), max(1, a.Public.Draws))
+		if err == nil && p.SampleRate == 0 && a.Public.SampleRate != 1 && ownState(f) {
+			err = config.Bad("batch_size", p.BatchSize, fmt.Sprintf("%d, all records, with own_state", m))
+		}
 		if bad := new(config.Error); errors.As(err, &bad) && f.Topology.Agents > 1 {
 			bad.Allowed = fmt.Sprintf("for agent %d %s", e.Seats.ID(i), bad.Allowed)
 		}
@@ -181,10 +182,7 @@ func (p *PrivacyParams) sampling(m float64, draws int) (rate, batch float64, err
 	m *= float64(draws)
 	switch {
 	case m == 0: // an owner without records releases noise
-		rate = 1
-		if batch == 0 {
-			batch = 1
-		}
+		rate, batch = 1, cmp.Or(batch, 1)
 	case p.SampleRate == 0:
 		if rate = p.BatchSize / m; rate > 1 {
 			return rate, batch, config.Bad("batch_size", p.BatchSize,

@@ -118,6 +118,8 @@ func validatePrivacy(f *File) error {
 			", also where [sweep] or --set names it: the key is gaussian's")
 	case p.Noise != "" && p.Noise != fastNoise && p.Noise != exactNoise:
 		return config.Bad("noise", p.Noise, "fast or exact")
+	case !m.Noisy() && !(p.TargetDelta >= 0 && p.TargetDelta < 1):
+		return config.Bad("target_delta", p.TargetDelta, "0 to below 1")
 	}
 	if err := p.PersonalPrivacy.validate(p, m.Noisy(), f.Pace.OwnPlans); err != nil {
 		return err
@@ -250,11 +252,6 @@ func (p *PrivacyParams) validateSampled() error {
 		return config.Bad("sample_rate", p.SampleRate, "above 0 and at most 1")
 	case p.BatchSize != 0 && !finiteAbove0(p.BatchSize):
 		return config.Bad("batch_size", p.BatchSize, "above 0 and finite")
-	}
-	if err := p.validateMinRecords(); err != nil {
-		return err
-	}
-	switch {
 	case p.adjacency.HidesCount() && p.SampleRate == 0:
 		return config.Bad("sample_rate", "nothing", "a public rate: under add-remove a rate computed from "+
 			"batch_size would use the private number of records")
@@ -265,5 +262,11 @@ func (p *PrivacyParams) validateSampled() error {
 		return config.Bad("batch_size", "nothing", "batch_size (expected) or "+
 			"sample_rate; --suggest of sotto run and sotto plan finds one, and algorithm newton needs none")
 	}
-	return nil
+	return p.validateMinRecords()
 }
+
+// ownState reports that the answers of algorithm km come from a state that lasts.
+func ownState(f *File) bool { own, _ := f.doc.Given("algorithm.own_state"); return own == true }
+
+// finiteAbove0 is the range of most parameters.
+func finiteAbove0(x float64) bool { return x > 0 && !math.IsInf(x, 1) }

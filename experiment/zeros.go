@@ -9,8 +9,8 @@ import (
 // notZero lists keys that are no zero, because 0 inside the program stands for a key that
 // was not given. Where the default is written over the 0, the document knows by itself.
 var notZero = []struct{ key, allowed string }{
-	{"topology.window", "1 or more; without the key, the program's own"},
-	{"clock.wakes", "1 or more; without the key, rounds for each agent"},
+	{"topology.window", "1 to 1000; without the key, the program's own"},
+	{"clock.wakes", "1 to 1099511627776; without the key, rounds for each agent"},
 	{"clock.interval", "above 0; without the key, 1"},
 	{"privacy.feature_norm", "above 0 and finite; without the key, 1"},
 	{"evaluate.repeats", "1 or more; without the key, 1"},

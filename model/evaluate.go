@@ -18,8 +18,8 @@ func (e Evaluation) Accuracy() float64 {
 }
 
 // Evaluate predicts the batch in chunks and counts the samples whose largest output (the
-// first one of equal ones) is the label; with one output and labels, whether it is
-// positive where the label is 1.
+// first one of equal ones; NaN is none but where it is the first) is the label; with one
+// output and labels, whether it is positive where the label is 1.
 func Evaluate(m Model, theta tensor.Vec, batch *Batch, w *Workspace) Evaluation {
 	if n, ok := m.(*network); ok {
 		return n.evaluate(theta, batch, w)

@@ -13,7 +13,7 @@ import (
 // channel); its output "y" is one row of logits or one predicted value, as Predict writes
 // it. producer and version name the program. Models that were not built here, and
 // adaptive pooling to regions of unequal size, for which ONNX has no operator, are
-// refused.
+// refused. It panics when theta has not Dim elements.
 func EncodeONNX(m Model, theta tensor.Vec, producer, version string) ([]byte, error) {
 	g := &onnx.Graph{Name: "sotto"}
 	if _, err := AppendONNX(g, m, theta, "x"); err != nil {

@@ -102,7 +102,7 @@ type preparer interface {
 	prepare(p *pass, gradient bool)
 }
 
-// uniform fills dst with numbers uniform in (-1/sqrt(fanIn), 1/sqrt(fanIn)).
+// uniform fills dst with numbers uniform in [-1/sqrt(fanIn), 1/sqrt(fanIn)].
 func uniform(dst tensor.Vec, fanIn int, r Source) {
 	bound := 1 / math.Sqrt(float64(fanIn))
 	for i := range dst {

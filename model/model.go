@@ -64,7 +64,7 @@ type Model interface {
 	// Dim is the number of parameters.
 	Dim() int
 	// Init sets dst to initial parameters that depend on r only: weights and biases
-	// uniform in (-1/sqrt(fan-in), 1/sqrt(fan-in)), in the order in which they lie in
+	// uniform in [-1/sqrt(fan-in), 1/sqrt(fan-in)], in the order in which they lie in
 	// dst; scales of normalisation 1, shifts 0.
 	Init(dst tensor.Vec, r Source)
 	// ClippedGradientSum ADDS to dst the batch's per-sample loss gradients at theta, each

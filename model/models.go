@@ -40,7 +40,8 @@ var Models = map[string]func(decode func(params any) error, s Shape) (Model, err
 	"layers":        newLayers,
 }
 
-// LinearNames are the models whose outputs are linear in their parameters.
+// LinearNames are the models whose scores are linear in the sample itself. Those of
+// additive are linear in what it makes of the sample: see TableOf.
 var LinearNames = map[string]bool{"logistic": true, "least-squares": true, "huber": true, "poisson": true}
 
 // New builds the named model for samples of the given shape. A name, shape or parameter

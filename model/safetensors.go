@@ -23,7 +23,10 @@ type NamedVec struct {
 // ErrSafetensors says that bytes are not a safetensors file this package reads.
 var ErrSafetensors = errors.New("model: not a safetensors file of float32 vectors")
 
-const maxSafetensorsHeader = 100 << 20 // the format's own limit
+const (
+	maxSafetensorsHeader = 100 << 20 // the format's own limit
+	metadataKey          = "__metadata__"
+)
 
 type safetensor struct {
 	DType   string    `json:"dtype"`
@@ -40,17 +43,18 @@ func EncodeSafetensors(metadata map[string]string, tensors []NamedVec) ([]byte, 
 
 // WriteSafetensors writes the tensors in safetensors form: an 8-byte header length, a
 // JSON header padded to 8 bytes, then the values, little-endian, in the given order.
-// metadata may be nil. The bytes depend on the arguments alone. Names that are empty or
-// come twice are refused before anything is written; other errors are the writer's.
+// metadata may be nil. The bytes depend on the arguments alone. Names that are empty,
+// come twice or are "__metadata__", and Dims of another number of values, are refused
+// before anything is written; other errors are the writer's.
 func WriteSafetensors(w io.Writer, metadata map[string]string, tensors []NamedVec) error {
 	header := map[string]any{}
 	if len(metadata) > 0 {
-		header["__metadata__"] = metadata
+		header[metadataKey] = metadata
 	}
 	at := uint64(0)
 	for _, t := range tensors {
-		if _, dup := header[t.Name]; dup || t.Name == "" {
-			return fmt.Errorf("model: tensor name %q is empty or occurs twice", t.Name)
+		if _, dup := header[t.Name]; dup || t.Name == "" || t.Name == metadataKey {
+			return fmt.Errorf("model: tensor name %q is empty, occurs twice or stands for metadata", t.Name)
 		}
 		if err := t.check(); err != nil {
 			return err
@@ -96,11 +100,11 @@ func DecodeSafetensors(b []byte) (map[string]string, []NamedVec, error) {
 		return nil, nil, fmt.Errorf("%w: header: %v", ErrSafetensors, err)
 	}
 	var meta map[string]string
-	if m, ok := raw["__metadata__"]; ok {
+	if m, ok := raw[metadataKey]; ok {
 		if err := json.Unmarshal(m, &meta); err != nil {
 			return nil, nil, fmt.Errorf("%w: metadata: %v", ErrSafetensors, err)
 		}
-		delete(raw, "__metadata__")
+		delete(raw, metadataKey)
 	}
 	data := b[8+n:]
 	type entry struct {
@@ -126,7 +130,7 @@ func DecodeSafetensors(b []byte) (map[string]string, []NamedVec, error) {
 	for _, e := range entries {
 		size := uint64(4)
 		for _, d := range e.Shape {
-			if d < 0 || size > uint64(len(data)) && d > 0 {
+			if d < 0 || d > 0 && size > uint64(len(data))/uint64(d) {
 				return nil, nil, fmt.Errorf("%w: tensor %q has shape %v", ErrSafetensors, e.name, e.Shape)
 			}
 			size *= uint64(d)

@@ -43,6 +43,23 @@ func TestSafetensorsLayout(t *testing.T) {
 	if _, err := model.EncodeSafetensors(nil, []model.NamedVec{{Name: "a"}, {Name: "a"}}); err == nil {
 		t.Error("a name twice was accepted")
 	}
+	for _, v := range []model.NamedVec{{Name: "__metadata__", Vec: tensor.Vec{1}},
+		{Name: "a", Dims: []int{1 << 32, 1 << 32}}, {Name: "a", Vec: tensor.Vec{1}, Dims: []int{-1, -1}}} {
+		if _, err := model.EncodeSafetensors(nil, []model.NamedVec{v}); err == nil {
+			t.Errorf("%s of shape %v was accepted", v.Name, v.Dims)
+		}
+	}
+}
+
+// A shape whose number of elements wraps around is none.
+func TestSafetensorsOfHugeShapes(t *testing.T) {
+	const header = `{"a":{"dtype":"F32","shape":[2,2305843009213693952],"data_offsets":[0,0]},` +
+		`"b":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}`
+	b := append(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header...)
+	_, ts, err := model.DecodeSafetensors(append(b, make([]byte, 8)...))
+	if !errors.Is(err, model.ErrSafetensors) {
+		t.Errorf("decoded %v, %v", ts, err)
+	}
 }
 
 func FuzzDecodeSafetensors(f *testing.F) {

@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"sotto/config"
@@ -24,7 +25,7 @@ const LayersLayout = "layers"
 //
 // Images are flattened in the order height, width, channel, where PyTorch has channel,
 // height, width: it matters to a linear layer behind images. Models that were not built
-// here are refused.
+// here are refused. It panics when theta has not Dim elements.
 func Layers(m Model, theta tensor.Vec) ([]NamedVec, error) {
 	n, ok := m.(*network)
 	if !ok {
@@ -105,6 +106,10 @@ func (t *NamedVec) shape() []int {
 func (t *NamedVec) check() error {
 	size := 1
 	for _, d := range t.shape() {
+		if d < 0 || d > 0 && size > math.MaxInt/d {
+			size = -1
+			break
+		}
 		size *= d
 	}
 	if size != len(t.Vec) {

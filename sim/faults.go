@@ -9,10 +9,11 @@ import (
 
 // Faults describes what links do to messages. The zero value is a network without faults.
 type Faults struct {
-	Drop      float64 `toml:"drop"`      // probability that a message is lost on its link, each round
-	Delay     float64 `toml:"delay"`     // probability that a message that is not lost comes late
-	MaxDelay  uint64  `toml:"max_delay"` // a late message is 1 .. MaxDelay rounds late, uniformly
-	Symmetric bool    `toml:"symmetric"` // both directions of a link share one fate
+	Drop  float64 `toml:"drop"`  // probability that a message is lost on its link, each round
+	Delay float64 `toml:"delay"` // probability that a message that is not lost comes late
+	// a late message is 1 .. MaxDelay rounds late, uniformly
+	MaxDelay  uint64 `toml:"max_delay" allowed:"1 to 1048576 with delay above 0"`
+	Symmetric bool   `toml:"symmetric"` // both directions of a link share one fate
 	// Late says what happens to late messages: "discard" counts them as lost for their
 	// round, "use" delivers them on arrival, under their old round number, where no fresh
 	// message of that sender came. Either way the weight of a neighbor that is missing

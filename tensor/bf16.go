@@ -57,8 +57,9 @@ func RoundBF16(dst []uint16, x []float32) {
 }
 
 // TruncateBF16 sets dst = f*x for 0 <= f <= 1, rounded toward zero, so that no element is
-// ever larger than f times the old one. Infinite elements and NaN stay so. The slices
-// have one length.
+// ever larger than f times the old one, as float64 rounds that. NaN stays NaN, and
+// infinite elements stay so but with f = 0, which makes them NaN. The slices have one
+// length.
 func TruncateBF16(dst []uint16, x []float32, f float64) {
 	x = x[:len(dst)]
 	var scaled [256]float32

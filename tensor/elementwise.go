@@ -106,7 +106,8 @@ func SumSquares(x []float32) float64 {
 }
 
 // ScaleToward sets x = f*x for 0 <= f <= 1 with every element rounded toward zero, so
-// that no element is ever larger than f times the old one, subnormal results included.
+// that no element is ever larger than f times the old one, as float64 rounds that,
+// subnormal results included. With f = 0 infinite elements become NaN.
 func ScaleToward(x []float32, f float64) {
 	x = x[fastScaleToward(x, f):]
 	for i, v := range x {

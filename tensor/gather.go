@@ -10,14 +10,21 @@ func Gather(dst, src Mat, rows []int32) {
 	}
 	ahead := 1 + 1024/max(1, src.Cols) // 4 KB
 	for i, r := range rows {
+		if r < 0 || int(r) >= src.Rows {
+			panic("tensor: Gather of a row that its source does not have")
+		}
 		to, from := dst.Row(i), src.Row(int(r))
-		next := src.Row(int(rows[min(i+ahead, len(rows)-1)]))
+		next := from
+		if later := int(rows[min(i+ahead, len(rows)-1)]); later >= 0 && later < src.Rows {
+			next = src.Row(later)
+		}
 		done := fastCopyRow(to, from, next)
 		copy(to[done:], from[done:])
 	}
 }
 
-// Transpose sets dst[j*to+i] = src[i*from+j] for i < rows and j < cols.
+// Transpose sets dst[j*to+i] = src[i*from+j] for i < rows and j < cols. dst and src do
+// not overlap. It panics where one of them is too short.
 func Transpose(dst []float32, to int, src []float32, from, rows, cols int) {
 	if rows < 1 || cols < 1 {
 		return

@@ -37,10 +37,11 @@ func TestGather(t *testing.T) {
 
 func TestGatherRefuses(t *testing.T) {
 	for name, f := range map[string]func(){
-		"count":        func() { Gather(NewMat(2, 3), NewMat(4, 3), []int32{1}) },
-		"columns":      func() { Gather(NewMat(1, 2), NewMat(4, 3), []int32{1}) },
-		"out of range": func() { Gather(NewMat(1, 3), NewMat(4, 3), []int32{4}) },
-		"negative":     func() { Gather(NewMat(1, 3), NewMat(4, 3), []int32{-1}) },
+		"count":         func() { Gather(NewMat(2, 3), NewMat(4, 3), []int32{1}) },
+		"columns":       func() { Gather(NewMat(1, 2), NewMat(4, 3), []int32{1}) },
+		"out of range":  func() { Gather(NewMat(1, 3), NewMat(4, 3), []int32{4}) },
+		"behind a view": func() { Gather(NewMat(1, 3), NewMat(4, 3).Slice(0, 2), []int32{3}) },
+		"negative":      func() { Gather(NewMat(1, 3), NewMat(4, 3), []int32{-1}) },
 	} {
 		func() {
 			defer func() {

@@ -5,7 +5,8 @@ import "unsafe"
 // Window is the geometry of a convolution or pooling over one image of Height x Width x
 // Channels in that order (padding, if any, is part of the image). Position (i, j) of Rows
 // x Cols sees the patch of Kernel x Kernel pixels whose first one is (i*Stride,
-// j*Stride); a patch has the order kernel row, kernel column, channel.
+// j*Stride); a patch has the order kernel row, kernel column, channel. Methods that read
+// or write an image panic where a patch would reach outside it.
 type Window struct {
 	Height, Width, Channels int
 	Kernel, Stride          int
@@ -121,7 +122,8 @@ func (w *Window) AddPatches(image []float32, src Mat, first, lo int) {
 }
 
 // CopyRuns copies n runs of length elements: run i from src[i*from:] to dst[i*to:]. Runs
-// of dst do not overlap src. With from = 0 it repeats one run.
+// of dst do not overlap src. With from = 0 it repeats one run; without runs, or elements,
+// it does nothing. It panics where a slice is too short.
 func CopyRuns(dst []float32, to int, src []float32, from, n, length int) {
 	if n < 1 || length < 1 {
 		return

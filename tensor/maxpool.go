@@ -2,8 +2,8 @@ package tensor
 
 // MaxPool sets y to the largest element of each patch, channel by channel, and at to its
 // place: kernel row times Kernel plus kernel column. Of equal elements the first takes
-// the place; a NaN wins over all that come after it and over all numbers before it. y and
-// at hold Positions x Channels elements.
+// the place; a NaN wins over all numbers, and of several the last. y and at hold
+// Positions x Channels elements.
 func (w *Window) MaxPool(y []float32, at []int32, image []float32) {
 	c := w.Channels
 	y, at = y[:w.Positions()*c], at[:w.Positions()*c]
@@ -29,7 +29,7 @@ func (w *Window) MaxPool(y []float32, at []int32, image []float32) {
 }
 
 // AddMaxPool adds each element of dy to the place of the image that MaxPool chose for it,
-// positions in order. No element of image is -0.
+// positions in order. No element of image is -0, and at is what MaxPool has written.
 func (w *Window) AddMaxPool(image []float32, dy []float32, at []int32) {
 	c := w.Channels
 	dy, at = dy[:w.Positions()*c], at[:w.Positions()*c]

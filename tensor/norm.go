@@ -3,15 +3,20 @@ package tensor
 // Kernels of normalisation over the positions of an image: its rows are positions,
 // len(x)/channels of them, its columns channels.
 
+// positions is how many rows of c channels n elements are.
+func positions(n, c int) int {
+	if c == 0 || n%c != 0 {
+		panic("tensor: an image needs whole positions of at least one channel")
+	}
+	return n / c
+}
+
 // ChannelSums sets, for each channel, sums to the sum of a and products to that of a*x
 // over the positions in order, in float64. It panics when lengths do not fit.
 func ChannelSums(sums, products []float64, a, x []float32) {
 	c := len(sums)
-	rows := len(x) / c
+	rows := positions(len(x), c)
 	a, products = a[:len(x)], products[:c]
-	if rows*c != len(x) {
-		panic("tensor: ChannelSums needs whole rows")
-	}
 	clear(sums)
 	clear(products)
 	done := fastChannelSums(sums, products, a, x, rows)
@@ -27,12 +32,14 @@ func ChannelSums(sums, products []float64, a, x []float32) {
 	}
 }
 
-// Normalize sets y = (x-shift)*scale + offset with the last three by channel.
+// Normalize sets y = (x-shift)*scale + offset with the last three by channel. y may be x.
+// It panics when lengths do not fit.
 func Normalize(y, x, shift, scale, offset []float32) {
 	c := len(shift)
+	rows := positions(len(x), c)
 	y, scale, offset = y[:len(x)], scale[:c], offset[:c]
-	for r := 0; r+c <= len(x); r += c {
-		in, out := x[r:r+c], y[r:r+c]
+	for r := range rows {
+		in, out := x[r*c:][:c], y[r*c:][:c]
 		for j := fastNormalize(out, in, shift, scale, offset); j < c; j++ {
 			out[j] = float32((in[j]-shift[j])*scale[j]) + offset[j]
 		}
@@ -40,11 +47,13 @@ func Normalize(y, x, shift, scale, offset []float32) {
 }
 
 // NormalizeGradient sets dx = dy*a + (x-shift)*b + k with shift, a, b and k by channel.
+// dx may be dy. It panics when lengths do not fit.
 func NormalizeGradient(dx, dy, x, shift, a, b, k []float32) {
 	c := len(shift)
+	rows := positions(len(x), c)
 	dx, dy, a, b, k = dx[:len(x)], dy[:len(x)], a[:c], b[:c], k[:c]
-	for r := 0; r+c <= len(x); r += c {
-		in, out, g := x[r:r+c], dx[r:r+c], dy[r:r+c]
+	for r := range rows {
+		in, out, g := x[r*c:][:c], dx[r*c:][:c], dy[r*c:][:c]
 		for j := fastNormalizeGradient(out, g, in, shift, a, b, k); j < c; j++ {
 			out[j] = float32(g[j]*a[j]) + float32((in[j]-shift[j])*b[j]) + k[j]
 		}

@@ -64,3 +64,23 @@ func TestRowSquares(t *testing.T) {
 		})
 	})
 }
+
+// Without channels there are no positions: it is refused, and does not go on for ever.
+func TestNormalizationNeedsWholePositions(t *testing.T) {
+	one, two := []float32{1}, []float32{1, 2}
+	for name, f := range map[string]func(){
+		"sums of none":     func() { ChannelSums(nil, nil, one, one) },
+		"none":             func() { Normalize(one, one, nil, nil, nil) },
+		"gradient of none": func() { NormalizeGradient(one, one, one, nil, nil, nil, nil) },
+		"a part":           func() { Normalize(one, one, two, two, two) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no panic", name)
+				}
+			}()
+			f()
+		}()
+	}
+}

@@ -34,8 +34,8 @@ func Log1p(dst, x []float64) {
 }
 
 // NormalTails writes the probabilities that a standard normal value lies above and below
-// each of x, with a relative error below 2^-49 down to 1e-307, beyond which it is below
-// 1e-322. It panics where above or below is shorter.
+// each of x, with a relative error below 2^-49 down to probabilities of 1e-307; the error
+// of smaller ones is below 1e-322. It panics where above or below is shorter.
 func NormalTails(above, below, x []float64) {
 	above, below = above[:len(x)], below[:len(x)]
 	for i := fastNormalTails(above, below, x); i < len(x); i++ {

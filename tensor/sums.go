@@ -7,7 +7,8 @@ const SumRows = 8
 // weights weights[j*SumRows+r] of xs[j], bit for bit, and reads each x once for all rows.
 // There are 1 to SumRows rows, weights of rows that are not there are 0, and no dsts[r]
 // is one of xs. A weight of 0 counts as any other: it gives NaN where its x is not
-// finite. It panics when len(weights) != SumRows*len(xs).
+// finite. It panics for other numbers of rows, when len(weights) != SumRows*len(xs), and
+// where a vector has no columns lo to hi.
 func WeightedSums(dsts, xs []Vec, weights []float64, lo, hi int) {
 	if len(weights) != SumRows*len(xs) || len(dsts) < 1 || len(dsts) > SumRows {
 		panic("tensor: WeightedSums needs 1 to SumRows rows and SumRows weights for each vector")

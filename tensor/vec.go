@@ -2,8 +2,11 @@
 // with.
 //
 // A parameter vector is one flat [Vec]; models own ranges of it. Storage is float32,
-// reductions (dot products, norms, weighted sums) accumulate in float64, so that a result
-// does not depend on how a caller splits the work.
+// reductions (dot products, norms, weighted sums) accumulate in float64, in a fixed
+// order. Elements of a vector do not depend on how a caller splits the work.
+//
+// Lengths that do not fit are programming errors. Where a function panics for a slice
+// that is too short, it is the slice's capacity that counts, as in slicing.
 //
 // Products, the convolution and the elementwise functions have assembly kernels for
 // AVX-512 and for AVX2 with FMA; see [Kernels]. Both give the same bits. Elsewhere, and
@@ -14,9 +17,9 @@ package tensor
 
 import "math"
 
-// Vec is a dense vector of float32. Methods write to the receiver and panic when lengths
-// differ, as indexing out of range does: a length mismatch is a programming error, never
-// bad input.
+// Vec is a dense vector of float32. Methods that compute a vector write it to the
+// receiver. An argument has the receiver's length: a shorter one is a programming error,
+// and panics as slicing out of range does; of a longer one the rest is not looked at.
 type Vec []float32
 
 // Zero sets every element to 0.
@@ -67,13 +70,15 @@ func (v Vec) Finite() bool {
 
 // WeightedSum sets dst = sum over j of weights[j]*xs[j], each element accumulated in
 // float64 in the order of j and rounded once. dst may be one of xs. It panics when
-// len(weights) != len(xs).
+// len(weights) != len(xs), or one of xs is shorter than dst.
 func WeightedSum(dst Vec, weights []float64, xs []Vec) {
 	if len(weights) != len(xs) {
 		panic("tensor: WeightedSum needs one weight for each vector")
 	}
-	for j := range xs {
-		xs[j] = xs[j][:len(dst)]
+	for _, x := range xs {
+		if len(x) < len(dst) {
+			panic("tensor: WeightedSum needs vectors as long as their sum")
+		}
 	}
 	for i := fastWeightedSum(dst, weights, xs); i < len(dst); i++ {
 		var s float64
@@ -95,7 +100,8 @@ func NewMat(rows, cols int) Mat {
 	return Mat{Rows: rows, Cols: cols, Stride: cols, Data: make([]float32, rows*cols)}
 }
 
-// Slice returns rows lo to hi; it shares memory with m.
+// Slice returns rows lo to hi of m, 0 <= lo <= hi <= m.Rows, which nobody checks; it
+// shares memory with m.
 func (m Mat) Slice(lo, hi int) Mat {
 	if lo < hi {
 		m.Data = m.Data[lo*m.Stride:]

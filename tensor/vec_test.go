@@ -54,6 +54,23 @@ func TestWeightedSum(t *testing.T) {
 	WeightedSum(a, []float64{1, 1}, []Vec{b})
 }
 
+// What is summed stays as it was, longer vectors too; shorter ones are refused.
+func TestWeightedSumLeavesItsTerms(t *testing.T) {
+	each(func(l level) {
+		long, dst := make(Vec, 40), make(Vec, 33)
+		xs := []Vec{long}
+		if WeightedSum(dst, []float64{1}, xs); len(xs[0]) != len(long) {
+			t.Errorf("%s: a term was cut to %d elements", levelNames[l], len(xs[0]))
+		}
+		defer func() {
+			if recover() == nil {
+				t.Errorf("%s: a term that is too short was accepted", levelNames[l])
+			}
+		}()
+		WeightedSum(dst, []float64{1}, []Vec{long[:32]})
+	})
+}
+
 // TestWeightedSumKeepsMean: doubly stochastic weights leave the mean within one rounding
 // of each term.
 func TestWeightedSumKeepsMean(t *testing.T) {

@@ -22,7 +22,7 @@ func (spec *Spec) checkVarying() error {
 	case !(spec.Dropout >= 0 && spec.Dropout < 1):
 		return config.Bad("dropout", spec.Dropout, "0 to below 1")
 	case spec.Window > maxWindow:
-		return config.Bad("window", spec.Window, fmt.Sprintf("0 (default) to %d", maxWindow))
+		return config.Bad("window", spec.Window, fmt.Sprintf("1 to %d", maxWindow))
 	}
 	_, directed := Digraphs[spec.Graph]
 	if spec.Window > 0 && spec.Dropout == 0 && !directed {

@@ -94,7 +94,7 @@ func newDataVerify() *cobra.Command {
 
 // verify checks the files of the named data sets. Of all data sets when none is named:
 // then files that are not there are reported, but are no error. The error is the first
-// altered or missing file.
+// altered, unreadable or missing file.
 func verify(dir string, named []string) ([]fileLine, error) {
 	var (
 		lines []fileLine
@@ -105,10 +105,11 @@ func verify(dir string, named []string) ([]fileLine, error) {
 			continue
 		}
 		l := fileLine{Dataset: s.Dataset, File: s.Path, State: s.State()}
-		if l.State == "altered" {
+		bad := l.State != "ok" && l.State != "missing"
+		if bad {
 			l.Detail = s.Err.Error()
 		}
-		if first == nil && (l.State == "altered" || l.State == "missing" && len(named) > 0) {
+		if first == nil && (bad || l.State == "missing" && len(named) > 0) {
 			first = s.Err
 		}
 		lines = append(lines, l)

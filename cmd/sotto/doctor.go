@@ -106,7 +106,7 @@ func dataRows(dir string, row func(what, format string, args ...any)) {
 		switch s.State() {
 		case "ok":
 			c.good++
-		case "altered":
+		case "altered", "unreadable":
 			c.bad++
 		}
 	}
@@ -114,7 +114,7 @@ func dataRows(dir string, row func(what, format string, args ...any)) {
 		c := sets[name]
 		switch {
 		case c.bad > 0:
-			row("data "+name, "FAULT: %d of %d files altered", c.bad, c.all)
+			row("data "+name, "FAULT: %d of %d files altered or unreadable", c.bad, c.all)
 		case c.good == c.all:
 			row("data "+name, "complete, checksums right")
 		default:

@@ -34,7 +34,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if slices.Equal(os.Args[1:], printsCommand) { // started by an audit of keys of a test
+	if slices.Equal(os.Args[1:], []string{"audit", "prints"}) { // started by an audit of keys of a test
 		main()
 	}
 	if os.Getenv(keep.Variable) == "" {

@@ -156,29 +156,57 @@ func quality(r sweep.Row) string {
 }
 
 func newSweepMerge() *cobra.Command {
-	var out string
+	var f sweepFlags
+	var file string
 	c := &cobra.Command{
 		Use:   "merge CELLS...",
 		Short: "Join the cells files of a sweep's shards",
 		Long: cli.Unwrap(`\
 Join the cells files of a sweep's shards. A missing shard is refused by its number, and a missing row \
 before others by its cell.
-Rows that a stopped shard lacks at its end are not seen, because files do not say how \
-many cells the sweep has: compare
-the number of rows. "sotto sweep FILE" in the directory of the shards takes all rows over, and makes \
-what is missing.`),
-		Example: "  sotto sweep merge sweeps/name-sweep-1a2b3c4d/cells-*-of-4.csv --out cells.csv",
-		Args:    cli.Between(1, math.MaxInt, "one CELLS or more"),
+Files that lie elsewhere than in the sweep's own directory do not say of which sweep \
+they are: with --file rows are held against
+the sweep's run file, which also tells whether the last are missing. Without it rows \
+that a stopped shard lacks at its end are
+not seen, because files do not say how many cells the sweep has: compare the number of rows. \
+"sotto sweep FILE" in the directory
+of the shards takes all rows over, and makes what is missing.`),
+		Example: `  sotto sweep merge sweeps/name-sweep-1a2b3c4d/cells-*-of-4.csv --out cells.csv
+  sotto sweep merge collected/cells-*-of-4.csv --file sweep.toml --out cells.csv`,
+		Args: cli.Between(1, math.MaxInt, "one CELLS or more"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			b, err := sweep.MergeAll(args)
+			b, err := f.merge(cmd, file, args)
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(cli.Notes(cmd), "%d rows; where the sweep has more cells, a shard was stopped "+
-				"before its end\n", bytes.Count(b, []byte("\n"))-1)
-			return cli.WriteTo(cmd, out, b, cli.ForAll, args...)
+			return cli.WriteTo(cmd, f.out, b, cli.ForAll, args...)
 		},
 	}
-	c.Flags().StringVar(&out, "out", "", "file to write; default: standard output")
+	fl := c.Flags()
+	fl.StringVar(&f.out, "out", "", "file to write; default: standard output")
+	fl.StringVar(&file, "file", "", "the sweep's run file: rows of other settings or data are refused")
+	fl.StringArrayVar(&f.set, "set", nil, "with --file: as the sweep was run (repeatable)")
+	fl.StringArrayVar(&f.axes, "sweep", nil, "with --file: as the sweep was run (repeatable)")
+	cli.DataDirFlag(c, &f.dataDir)
 	return c
+}
+
+// merge joins cells files, held against a run file where one is given.
+func (f *sweepFlags) merge(cmd *cobra.Command, file string, paths []string) ([]byte, error) {
+	if file != "" {
+		s, err := sweep.Read(file, f.set, f.axes)
+		if err != nil {
+			return nil, err
+		}
+		return s.MergeAll(paths, f.dataDir)
+	}
+	if f.set != nil || f.axes != nil {
+		return nil, cli.Usagef("--set, --sweep: found a value, allowed: none without --file")
+	}
+	b, err := sweep.MergeAll(paths)
+	if err == nil {
+		fmt.Fprintf(cli.Notes(cmd), "%d rows; where the sweep has more cells, a shard was stopped "+
+			"before its end\n", bytes.Count(b, []byte("\n"))-1)
+	}
+	return b, err
 }

@@ -11,22 +11,23 @@ import (
 	"sotto/data"
 )
 
-// FileStatus is the result of checking one published file: Err is nil, or wraps
-// [data.ErrMissing] or [data.ErrAltered].
+// FileStatus is the result of checking one published file: Err is that of [data.Check].
 type FileStatus struct {
 	data.File
 	Err error
 }
 
-// State is "ok", "missing" or "altered".
+// State is "ok", "missing", "altered", or "unreadable" where the file cannot be read.
 func (s FileStatus) State() string {
 	switch {
 	case s.Err == nil:
 		return "ok"
 	case errors.Is(s.Err, data.ErrMissing):
 		return "missing"
+	case errors.Is(s.Err, data.ErrAltered):
+		return "altered"
 	}
-	return "altered"
+	return "unreadable"
 }
 
 // Verify compares every published file below dir with its size and SHA-256.
@@ -55,7 +56,7 @@ type Entry struct {
 func (e Entry) Present(dir string) bool {
 	for _, f := range e.Files {
 		info, err := os.Stat(filepath.Join(dir, filepath.FromSlash(f.Path)))
-		if errors.Is(err, os.ErrNotExist) || err == nil && info.Size() != f.Bytes {
+		if err != nil || info.Size() != f.Bytes {
 			return false
 		}
 	}

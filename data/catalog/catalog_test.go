@@ -98,3 +98,27 @@ func TestVerifyRealFiles(t *testing.T) {
 		t.Errorf("%d files are missing or altered", absent)
 	}
 }
+
+// A file that cannot be read is neither missing nor altered, and one that nobody has
+// published is refused without a panic.
+func TestUnreadable(t *testing.T) {
+	dir, f := t.TempDir(), data.Files()[0]
+	if err := os.MkdirAll(filepath.Join(dir, filepath.FromSlash(f.Path)), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if s := (catalog.FileStatus{File: f, Err: data.Check(dir, f)}); s.State() != "unreadable" {
+		t.Errorf("a folder in its place: %s, %v", s.State(), s.Err)
+	}
+	if err := data.Check(dir, data.File{Path: "nothing"}); !errors.Is(err, data.ErrMissing) {
+		t.Errorf("no published file: %v", err)
+	}
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range catalog.List() {
+		if len(e.Files) > 0 && e.Present(file) {
+			t.Errorf("%s is present below a file", e.Name)
+		}
+	}
+}

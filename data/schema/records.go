@@ -63,7 +63,9 @@ func (c *Column) Fill() (float64, bool) {
 	case float64:
 		return v, true
 	case string:
-		return c.Bounds[0]/2 + c.Bounds[1]/2, v == Mean
+		if v == Mean && len(c.Bounds) == 2 {
+			return c.Bounds[0]/2 + c.Bounds[1]/2, true
+		}
 	}
 	return 0, false
 }

@@ -289,3 +289,17 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// What stands for a missing number is asked of a column of numbers; others have none.
+func TestFillOfOtherColumns(t *testing.T) {
+	for _, c := range []schema.Column{{}, {Kind: schema.Category, Missing: schema.Refuse},
+		{Kind: schema.Category, Missing: "other"}, {Kind: schema.ID}} {
+		if v, ok := c.Fill(); ok {
+			t.Errorf("%+v: %v", c, v)
+		}
+	}
+	c := schema.Column{Kind: schema.Number, Missing: schema.Mean, Bounds: []float64{1, 2}}
+	if v, ok := c.Fill(); v != 1.5 || !ok {
+		t.Errorf("the middle of 1 and 2: %v, %v", v, ok)
+	}
+}

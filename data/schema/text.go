@@ -29,7 +29,7 @@ type Reading struct {
 // Layout is how a file was read.
 type Layout struct {
 	Encoding  string `json:"encoding"`
-	Delimiter string `json:"delimiter"` // comma, semicolon, tab or pipe
+	Delimiter string `json:"delimiter"` // comma, semicolon, tab or pipe; of Parquet none
 	// Guesses names what neither the owner nor the file states: "encoding", "delimiter".
 	Guesses []string `json:"guesses"`
 

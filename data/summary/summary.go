@@ -76,6 +76,9 @@ func Of(d *data.Dataset) Summary {
 func tally(of []int32, n int) []int {
 	c := make([]int, n)
 	for _, v := range of {
+		for int(v) >= len(c) { // groups may have no names
+			c = append(c, 0)
+		}
 		c[v]++
 	}
 	return c

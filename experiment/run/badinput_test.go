@@ -85,6 +85,8 @@ var badRunFiles = map[string]struct {
 	"name":    {"", []string{"name=../x"}, []string{"name", "../x"}},
 	"clip 0": {"max_grad_norm = 1|max_grad_norm = 0", nil,
 		[]string{"small.toml:25", "privacy.max_grad_norm", "found 0", "1 is in force without the key"}},
+	"delta without noise": {"", []string{"privacy.mechanism=none", "privacy.target_delta=-1"},
+		[]string{"--set: privacy.target_delta: found -1, allowed: 0 to below 1"}},
 	"clip 0 set": {"", []string{"privacy.max_grad_norm=0"},
 		[]string{"--set: privacy.max_grad_norm: found 0"}},
 	"epsilon 0": {"target_epsilon = 6|target_epsilon = 0", nil,

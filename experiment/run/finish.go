@@ -216,8 +216,8 @@ func (r *Training) goOn() string {
 	return "sotto run --resume " + r.dir.Path
 }
 
-// WriteModel writes every agent's parameters, above manyAgents the mean of the honest
-// ones.
+// WriteModel writes every agent's parameters, of more than rundir.SummaryThreshold the
+// mean of the honest ones.
 func (r *Training) WriteModel(w io.Writer) error {
 	n, holder := r.e.File.Models()
 	meta := map[string]string{"config_digest": r.e.Digest(), "engine": experiment.EngineVersion,

@@ -358,3 +358,24 @@ func TestKMPublished(t *testing.T) {
 		}
 	}
 }
+
+// With own_state all records are read in every round: a batch_size of fewer is refused by
+// its own key, and nodes, of which each has as many as it has, take a rate of 1.
+func TestKMOwnStateTakesNoBatches(t *testing.T) {
+	bad := new(config.Error)
+	set := []string{"algorithm.own_state=true", "privacy.sample_rate=0", "privacy.batch_size=39"}
+	if _, err := buildKM(t, set...); !errors.As(err, &bad) || bad.Key != "privacy.batch_size" ||
+		!strings.Contains(bad.Allowed, "40, all records") {
+		t.Errorf("fewer: %v", err)
+	}
+	if _, err := buildKM(t, append(set, "privacy.batch_size=40")...); err != nil {
+		t.Errorf("all: %v", err)
+	}
+	f, err := experiment.Parse("km.toml", []byte(kmFile), set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.CheckDeployable(); !errors.As(err, &bad) || bad.Key != "privacy.batch_size" {
+		t.Errorf("nodes: %v", err)
+	}
+}

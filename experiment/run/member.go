@@ -22,6 +22,9 @@ var piece = Options{Workers: 1, persist: true}
 
 // Continue is Begin from the state of a checkpoint in dir.
 func Continue(e *experiment.Experiment, dir string) (*Training, error) {
+	if e == nil {
+		return begin(nil, piece, nil)
+	}
 	path := filepath.Join(dir, rundir.CheckpointFile)
 	c, err := openCheckpoint(path)
 	if err != nil {

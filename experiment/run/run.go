@@ -28,8 +28,8 @@ import (
 type Options struct {
 	Out     string // folder of run directories
 	Workers int    // goroutines; 0: one for each processor
-	// Progress, when not nil, is called after every round, with an evaluation in words
-	// where there was one.
+	// Progress, when not nil, is called after every round, or of a run in wakes after
+	// every evaluation, with that in words where there was one.
 	Progress func(round, rounds uint64, evaluation string)
 	// Evaluated, when not nil, is called with the figures of every evaluation, by the
 	// goroutine of Run, so never twice at a time. It changes nothing. A resumed run does

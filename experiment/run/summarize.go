@@ -103,7 +103,8 @@ func personal(ctx context.Context, r *Training) (*rundir.Personal, error) {
 	})
 }
 
-// privacyLines lists agents, above manyAgents in groups of equal figures.
+// privacyLines lists agents, more than rundir.SummaryThreshold in groups of equal
+// figures.
 func (r *Training) privacyLines() []rundir.PrivacyLine {
 	p, t := &r.e.File.Privacy, &r.e.Setup.Target
 	line := func(i int) rundir.PrivacyLine {

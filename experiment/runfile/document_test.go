@@ -27,6 +27,11 @@ type root struct {
 	Rounds uint64 `toml:"rounds"`
 }
 
+// least is what a key that takes no 0 is decoded into.
+type least struct {
+	Rounds uint64 `toml:"rounds" allowed:"1 to 99"`
+}
+
 type size struct {
 	Size float64 `toml:"size"`
 }
@@ -155,6 +160,14 @@ func TestErrorsSayWhereAndWhat(t *testing.T) {
 		{file, func(d *runfile.Document) error {
 			return d.Locate("model", &config.Error{File: "other", Key: "k", Found: "1"})
 		}, "other: k: found 1"},
+		{"rounds = -1", func(d *runfile.Document) error { return d.Read("", new(least)) },
+			"run.toml:1: rounds: found -1, allowed: a whole number, 1 to 99"},
+		{"rounds = 0", func(d *runfile.Document) error {
+			n := new(least)
+			err := d.Read("", n)
+			n.Rounds = 7 // the program's own
+			return errors.Join(err, d.RefuseReplaced())
+		}, "run.toml:1: rounds: found 0, allowed: 1 to 99; 7 is in force without the key"},
 		{file, func(d *runfile.Document) error { return d.Read("model", shape{}) },
 			"parameters of section [model] are a runfile_test.shape, not a pointer to a struct"},
 	} {

@@ -1,6 +1,7 @@
 package runfile
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
@@ -39,15 +40,15 @@ func (d *Document) RefuseReplaced() error {
 				continue
 			}
 			for _, p := range s.decoded {
-				in := fieldOf(reflect.ValueOf(p).Elem(), key)
+				in, allowed := fieldOf(reflect.ValueOf(p).Elem(), key)
 				if in.Kind() == reflect.Pointer { // 0 and no key are told apart
 					in = in.Elem()
 				}
 				if !in.IsValid() || in.IsZero() || d.meant[Dotted(name, key)] {
 					continue
 				}
-				return d.Locate(name, config.Bad(key, s.raw[key],
-					fmt.Sprintf("%s; %v is in force without the key", other(in), in.Interface())))
+				return d.Locate(name, config.Bad(key, s.raw[key], fmt.Sprintf(
+					"%s; %v is in force without the key", cmp.Or(allowed, other(in)), in.Interface())))
 			}
 		}
 	}
@@ -65,19 +66,19 @@ func other(def reflect.Value) string {
 	return "another value"
 }
 
-// fieldOf is the field of a struct that a key is decoded into, the zero Value where there
-// is none.
-func fieldOf(v reflect.Value, key string) reflect.Value {
+// fieldOf is the field of a struct that a key is decoded into, with what its tag allows;
+// the zero Value where there is none.
+func fieldOf(v reflect.Value, key string) (in reflect.Value, allowed string) {
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
 		name, _, _ := strings.Cut(f.Tag.Get("toml"), ",")
 		if f.Anonymous && name == "" {
-			if in := fieldOf(v.Field(i), key); in.IsValid() {
-				return in
+			if in, allowed := fieldOf(v.Field(i), key); in.IsValid() {
+				return in, allowed
 			}
 		} else if name == key && f.IsExported() {
-			return v.Field(i)
+			return v.Field(i), f.Tag.Get(allowedTag)
 		}
 	}
-	return reflect.Value{}
+	return reflect.Value{}, ""
 }

@@ -117,6 +117,10 @@ func keysOf(t reflect.Type) []string {
 	return keys
 }
 
+// allowedTag is the tag of a field that says which whole numbers its key takes, where
+// these are others than its type has: `allowed:"1 to 1000"`.
+const allowedTag = "allowed"
+
 // kindOf names the type of key's field in words.
 func kindOf(v reflect.Value, key string) string {
 	for i := range v.NumField() {
@@ -127,6 +131,9 @@ func kindOf(v reflect.Value, key string) string {
 				return k
 			}
 		} else if name == key {
+			if only := f.Tag.Get(allowedTag); only != "" {
+				return "a whole number, " + only
+			}
 			return kindIn(f.Type, 0)
 		}
 	}

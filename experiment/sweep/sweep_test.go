@@ -217,6 +217,45 @@ func TestMergeOfTwoSweeps(t *testing.T) {
 	}
 }
 
+// Shards in a folder of no sweep are held against the run file: those of another one are
+// refused, and so is a table that lacks its last rows.
+func TestMergeHoldsRowsAgainstTheRunFile(t *testing.T) {
+	_, want := sweepTo(t, tiny(t), Options{Out: t.TempDir()})
+	other, err := Parse("other.toml", []byte(tinySweep), []string{"rounds=2"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flat, out := t.TempDir(), t.TempDir()
+	shard := func(s *Sweep, shard int, name string) string {
+		_, b := sweepTo(t, s, Options{Out: out, Part: Part{Shard: shard, Shards: 2}})
+		path := filepath.Join(flat, name)
+		if err := os.WriteFile(path, b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	own := []string{shard(tiny(t), 0, "a.csv"), shard(tiny(t), 1, "b.csv")}
+	mixed := []string{own[0], shard(other, 1, "c.csv")}
+	bad := new(config.Error)
+	if _, err := MergeAll(mixed); !errors.As(err, &bad) || bad.Key != "sweep" {
+		t.Errorf("nothing says of which sweep: %v", err)
+	}
+	if got, err := tiny(t).MergeAll(own, ""); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("held against its run file: %v", err)
+	}
+	if _, err := tiny(t).MergeAll(mixed, ""); !errors.As(err, &bad) || bad.Key != "config_digest" ||
+		!strings.Contains(bad.Allowed, "cell 1, ") {
+		t.Errorf("of two run files: %v", err)
+	}
+	less := tiny(t, "seed=7,8,9")
+	if _, err := less.MergeAll(own, ""); !errors.As(err, &bad) || bad.Key != "cell" {
+		t.Errorf("too few: %v", err)
+	}
+	if _, err := tiny(t).MergeAll(nil, ""); err == nil {
+		t.Error("no file is no table")
+	}
+}
+
 // A cell killed in the middle goes on from its checkpoint, and rows of another engine are
 // replaced.
 func TestSweepReplacesForeignRows(t *testing.T) {

@@ -99,8 +99,8 @@ func (g *Graph) Strings(what string, values []string, dims ...int) string {
 	return name
 }
 
-// Yield makes the output of the last node one of the graph, under the given name, which
-// no other value has.
+// Yield makes the output of the last node, of which there must be one, one of the graph,
+// under the given name, which no other value has.
 func (g *Graph) Yield(v Value) {
 	g.Nodes[len(g.Nodes)-1].Output = v.Name
 	g.Outputs = append(g.Outputs, v)
@@ -136,7 +136,7 @@ func (m *message) bytes(field protowire.Number, v []byte) {
 func (m *message) text(field protowire.Number, v string) { m.bytes(field, []byte(v)) }
 
 // Encode returns the bytes of an .onnx file. They depend on the graph and the producer
-// alone.
+// alone. It panics for an attribute of another type than Attribute names.
 func (g *Graph) Encode(producer, version string) []byte {
 	var opset, model message
 	opset.text(1, "") // the default domain

@@ -6,7 +6,8 @@ import (
 	"sotto/config"
 )
 
-// Predictions are a classifier's, with the labels. It is immutable.
+// Predictions are a classifier's, with the labels. It is immutable, and keeps the slices
+// that it is made of.
 type Predictions struct {
 	classes           int
 	labels, predicted []int32

@@ -6,7 +6,8 @@ import (
 	"sotto/config"
 )
 
-// Values are a regression's predictions, with the targets. It is immutable.
+// Values are a regression's predictions, with the targets. It is immutable, and keeps the
+// slices that it is made of.
 type Values struct {
 	predicted, targets []float64
 	broken             bool // a prediction is not finite

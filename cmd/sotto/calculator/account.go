@@ -1,3 +1,5 @@
+//go:build !operator
+
 // Package calculator is "sotto account" and "sotto topology": what guarantees and graphs
 // cost and give, without a run.
 package calculator
