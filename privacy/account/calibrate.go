@@ -21,7 +21,7 @@ type Result struct {
 const (
 	minNoise = 1e-3
 	maxNoise = 1e9
-	minRate  = 1e-9
+	minRate  = 1e-300
 )
 
 // Noise returns the smallest noise multiplier that meets target, rounded up to 6
@@ -168,13 +168,7 @@ func roundDown(x float64) float64 {
 func (p Plan) result(target Budget, noise, rate float64) (Result, error) {
 	p.NoiseMultiplier, p.SampleRate = noise, rate
 	i, err := p.epsilonAfter(1, target.Delta)
-	return Result{
-		NoiseMultiplier: noise,
-		SampleRate:      rate,
-		Epsilon:         i,
-		Delta:           target.Delta,
-		Accountant:      cmp.Or(p.Accountant, Default),
-	}, err
+	return Result{noise, rate, i, target.Delta, cmp.Or(p.Accountant, Default)}, err
 }
 
 // Steps returns the largest number of periods of the plan that provably meets target, at
@@ -234,7 +228,7 @@ func (p Plan) maxPeriods() int {
 }
 
 // Rate returns the largest sampling probability that meets target, rounded down to 6
-// significant digits. ErrInfeasible: not even 1e-9 does.
+// significant digits. ErrInfeasible: not even 1e-300, the smallest that is tried, does.
 func Rate(p Plan, target Budget) (Result, error) {
 	if err := target.validate(); err != nil {
 		return Result{}, err
@@ -259,9 +253,13 @@ func Rate(p Plan, target Budget) (Result, error) {
 		if e <= target.Epsilon {
 			break
 		}
-		if lo, hi = hi, 4*hi; hi > 1/minRate {
-			return Result{}, fmt.Errorf("%w: epsilon is %.6g at sampling rate %.3g, target %g", ErrInfeasible,
-				e, 1/lo, target.Epsilon)
+		if hi >= 1/minRate {
+			return Result{}, fmt.Errorf("%w: epsilon is %.6g at sampling rate %g, the smallest, target %g",
+				ErrInfeasible, e, minRate, target.Epsilon)
+		}
+		lo, hi = hi, 4*hi
+		if hi > 1<<28 { // few are so small
+			hi = math.Min(lo*lo, 1/minRate)
 		}
 	}
 	if hi, err = shrink(upper, target.Epsilon, lo, hi); err != nil {
