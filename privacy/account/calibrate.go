@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+
+	"sotto/config"
 )
 
 // Result is a calibrated parameter and what it achieves.
@@ -171,16 +173,18 @@ func (p Plan) result(target Budget, noise, rate float64) (Result, error) {
 	return Result{noise, rate, i, target.Delta, cmp.Or(p.Accountant, Default)}, err
 }
 
-// Steps returns the largest number of periods of the plan that provably meets target, at
-// most 2^53 over the largest Times of a step. ErrInfeasible: one period is too much.
+// Steps returns the largest number of periods of the plan that provably meets target. Of
+// a plan that costs nothing, or hardly anything, it is as many as accountants count: 2^53
+// periods, and as many of each event. ErrInfeasible: one period is too much.
 func Steps(p Plan, target Budget) (int, error) {
 	if err := target.validate(); err != nil {
 		return 0, err
 	}
 	ok := func(n int) (bool, error) {
 		e, err := p.upperAfter(n, target.Delta)
-		if n > 1 && errors.Is(err, ErrDeltaTooSmall) {
-			return false, nil // beyond what round-off lets us prove
+		var count *config.Error
+		if n > 1 && (errors.Is(err, ErrDeltaTooSmall) || errors.As(err, &count)) {
+			return false, nil // beyond what round-off lets us prove, or what is counted
 		}
 		return e <= target.Epsilon, err
 	}
@@ -192,9 +196,8 @@ func Steps(p Plan, target Budget) (int, error) {
 		return 0, fmt.Errorf("%w: one period of the plan already exceeds epsilon %g", ErrInfeasible,
 			target.Epsilon)
 	}
-	largest := p.maxPeriods()
 	lo, hi := 1, 2
-	for hi <= largest {
+	for hi <= maxCount {
 		if fits, err = ok(hi); err != nil {
 			return 0, err
 		}
@@ -203,7 +206,7 @@ func Steps(p Plan, target Budget) (int, error) {
 		}
 		lo, hi = hi, 4*hi
 	}
-	hi = min(hi, largest+1)
+	hi = min(hi, maxCount+1)
 	for hi-lo > 1 {
 		mid := lo + (hi-lo)/2
 		if fits, err = ok(mid); err != nil {
@@ -216,15 +219,6 @@ func Steps(p Plan, target Budget) (int, error) {
 		}
 	}
 	return lo, nil
-}
-
-// maxPeriods keeps every count below 2^53.
-func (p Plan) maxPeriods() int {
-	n := 1
-	for _, s := range p.Steps {
-		n = max(n, s.Times)
-	}
-	return maxCount / n
 }
 
 // Rate returns the largest sampling probability that meets target, rounded down to 6

@@ -51,6 +51,23 @@ func TestNoiseEdges(t *testing.T) {
 		Budget{1, 1e-5}); err != nil || n != maxCount {
 		t.Errorf("free steps: %v, %v", n, err)
 	}
+	free := must(t)(EpsDelta(0, 0))
+	for name, c := range map[string]struct {
+		steps []PlanStep
+		want  int
+	}{
+		"none":         {nil, maxCount},
+		"no times":     {[]PlanStep{Fixed(free, 0)}, maxCount},
+		"one":          {[]PlanStep{Fixed(free, 1)}, maxCount},
+		"one in two":   {[]PlanStep{Fixed(free, 1), Fixed(free, 1)}, maxCount / 2},
+		"repeated":     {[]PlanStep{Fixed(must(t)(Repeat(3, free)), 1)}, maxCount / 3},
+		"two in three": {[]PlanStep{Fixed(free, 3), Fixed(must(t)(GDP(0)), 2)}, maxCount / 3},
+	} {
+		n, err := Steps(Plan{Adjacency: AddRemove, Unit: Record(), Steps: c.steps}, Budget{1, 1e-5})
+		if err != nil || n != c.want {
+			t.Errorf("%s: %d periods that cost nothing, want %d: %v", name, n, c.want, err)
+		}
+	}
 	p := DPSGD(AddRemove, 0.01, 10)
 	for _, b := range []Budget{{0, 1e-5}, {-1, 1e-5}, {math.NaN(), 1e-5}, {math.Inf(1), 1e-5}, {1, -1},
 		{1, 1}, {1, math.NaN()}} {
