@@ -38,7 +38,8 @@ func newKNorm(decode func(params any) error) (Mechanism, error) {
 
 func (m KNorm) validate() error {
 	if !(m.Scale >= leastNoise && m.Scale <= mostNoise) {
-		return config.Bad("scale", m.Scale, fmt.Sprintf("%g to %g with mechanism k-norm", leastNoise, mostNoise))
+		return config.Bad("scale", m.Scale, fmt.Sprintf("%g to %g with mechanism k-norm", leastNoise,
+			mostNoise))
 	}
 	return nil
 }

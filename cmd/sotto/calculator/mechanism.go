@@ -91,8 +91,8 @@ func (m *mechanismFlags) register(c *cobra.Command) {
 	f.Float64Var(&m.noise, "noise-multiplier", 0,
 		"gaussian: noise standard deviation over max_grad_norm, under every adjacency")
 	f.Float64Var(&m.shift, "shift", 0,
-		"gaussian: sensitivity over max_grad_norm, as the events of a ledger have it (exact noise: 1.00098 and "+
-			"more, with what sums of floats round); default: 1, or 2 with replace-one")
+		"gaussian: sensitivity over max_grad_norm, as the events of a ledger have it (exact noise: 1.00098 "+
+			"and more, with what sums of floats round); default: 1, or 2 with replace-one")
 	f.Float64Var(&m.scale, "scale", 0,
 		"other noise: Laplace b, discrete Gaussian sigma, truncated: scale, in the units of --sensitivity")
 	f.Float64Var(&m.sensitivity, "sensitivity", 1,
