@@ -1,6 +1,7 @@
 package privacy
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -78,6 +79,16 @@ func (m Decor) Event(r account.Release) (account.Event, error) {
 	if m.blocks == nil {
 		return account.Event{}, config.Bad("mechanism", "a Decor that NewDecor has not made",
 			"what NewDecor returns")
+	}
+	all := m.Pair * max(1, math.Sqrt(float64(len(m.Neighbors))))
+	for _, p := range r.Parts {
+		err := cmp.Or(checkNoise("noise_multiplier", m.NoiseMultiplier, r.Scale, p), checkGrid(r, "decor"))
+		if err == nil && m.Pair > 0 {
+			err = checkNoise("pair_noise", all, r.Scale, p)
+		}
+		if err != nil {
+			return account.Event{}, err
+		}
 	}
 	return Gaussian{NoiseMultiplier: m.Effective}.Event(r)
 }

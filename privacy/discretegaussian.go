@@ -70,7 +70,8 @@ func (m DiscreteGaussian) Event(r account.Release) (account.Event, error) {
 	if err := m.validate(); err != nil {
 		return account.Event{}, err
 	}
-	if err := cmp.Or(checkParts(r, account.L2, "discrete-gaussian"), m.checkSums(r)); err != nil {
+	if err := cmp.Or(checkParts(r, account.L2, "discrete-gaussian"), m.checkSums(r),
+		checkGrid(r, "discrete-gaussian")); err != nil {
 		return account.Event{}, err
 	}
 	if err := checkPartNoise(m.PartNoise, r); err != nil {

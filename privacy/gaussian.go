@@ -24,8 +24,8 @@ var _ Mechanism = Gaussian{}
 // Mironov 2012 have nothing to find. What rounding adds to the value's own sum is part of
 // its sensitivity (account.Part.SumError). docs/exact.md has the proof.
 type Gaussian struct {
-	// noise standard deviation over clip, > 0 and finite; Event refuses it where, times
-	// the clip of a part, it is not within 1e-35 to 1e35
+	// noise standard deviation over clip, > 0 and finite; Event refuses what is no noise
+	// in single precision, see checkNoise
 	NoiseMultiplier float64 `toml:"noise_multiplier"`
 	// PartNoise replaces NoiseMultiplier for the named parts of a joint release, for
 	// instance a count beside a gradient (Andrew, Thakkar, McMahan, Ramaswamy 2021).
@@ -41,9 +41,6 @@ func newGaussian(decode func(params any) error) (Mechanism, error) {
 	}
 	return m, checkMultipliers(m.NoiseMultiplier, m.PartNoise)
 }
-
-// Noise between these is far from where float32 and its squares end.
-const leastNoise, mostNoise = 1e-35, 1e35
 
 // NewGaussian refuses multipliers that are not positive and finite.
 func NewGaussian(noiseMultiplier float64) (Mechanism, error) {
@@ -78,9 +75,8 @@ func (m Gaussian) Event(r account.Release) (account.Event, error) {
 	}
 	for _, p := range r.Parts {
 		z := noiseOf(p.Name, m.PartNoise, m.NoiseMultiplier)
-		if noise := z * p.Clip; !(noise >= leastNoise && noise <= mostNoise) {
-			return account.Event{}, config.Bad("noise_multiplier", z, fmt.Sprintf("noise of deviation "+
-				"%g to %g: with clip %v of part %s it is %v", leastNoise, mostNoise, p.Clip, p.Name, noise))
+		if err := checkNoise("noise_multiplier", z, r.Scale, p); err != nil {
+			return account.Event{}, err
 		}
 	}
 	inner, err := m.inner(r)

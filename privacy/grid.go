@@ -213,6 +213,36 @@ func releaseIntegers(dst tensor.Vec, value, noise []int64, step float64) {
 	}
 }
 
+// Noise between these is far from where float32 and its squares end.
+const leastNoise, mostNoise = 1e-35, 1e35
+
+// checkNoise refuses noise of deviation z clip, or of norm z clip, that single precision
+// does not hold, as it is or times scale.
+func checkNoise(key string, z, scale float64, p account.Part) error {
+	noise := z * p.Clip
+	if noise >= leastNoise && noise*max(1, scale) <= mostNoise && scale <= mostNoise {
+		return nil
+	}
+	return config.Bad(key, z, fmt.Sprintf("noise of deviation %g to %g: with clip %v of part %s it is %v, "+
+		"and all is multiplied by %v", leastNoise, mostNoise, p.Clip, p.Name, noise, scale))
+}
+
+// Clips between these have a grid that single precision holds, with all its integers up
+// to saturation.
+const leastClip, mostClip = 1e-30, 1e25
+
+// checkGrid refuses parts whose values on the grid, times the release's scale, may not be
+// finite in single precision.
+func checkGrid(r account.Release, mechanism string) error {
+	for _, p := range r.Parts {
+		if !(p.Clip >= leastClip && p.Clip*max(1, r.Scale) <= mostClip) {
+			return config.Bad("max_grad_norm", p.Clip, fmt.Sprintf("%g to %g with mechanism %s, also times "+
+				"what multiplies the answers, %v", leastClip, mostClip, mechanism, r.Scale))
+		}
+	}
+	return nil
+}
+
 // checkParts refuses parts whose sensitivity is stated in another norm than the
 // mechanism's proof needs, or without a finite clip.
 func checkParts(r account.Release, norm account.Norm, mechanism string) error {

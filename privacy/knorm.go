@@ -2,6 +2,7 @@ package privacy
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 
 	"sotto/config"
@@ -20,7 +21,9 @@ var _ Mechanism = KNorm{}
 // The sum of value and noise is rounded to the grid of clip x 2^-20. Unlike that of
 // Gaussian, the sampler is in double precision, which is an assumption.
 type KNorm struct {
-	Scale float64 `toml:"scale"` // over the clip, > 0 and finite
+	// over the clip, 1e-35 to 1e35; Event refuses it where the noise, of norm dim x Scale
+	// x clip, is not within these either
+	Scale float64 `toml:"scale"`
 }
 
 func (m *KNorm) setScale(b float64) { m.Scale = b }
@@ -30,21 +33,33 @@ func newKNorm(decode func(params any) error) (Mechanism, error) {
 	if err := decode(&m); err != nil {
 		return nil, err
 	}
-	if !positive(m.Scale) {
-		return nil, config.Bad("scale", m.Scale, "above 0 and finite")
+	return m, m.validate()
+}
+
+func (m KNorm) validate() error {
+	if !(m.Scale >= leastNoise && m.Scale <= mostNoise) {
+		return config.Bad("scale", m.Scale, fmt.Sprintf("%g to %g with mechanism k-norm", leastNoise,
+			mostNoise))
 	}
-	return m, nil
+	return nil
 }
 
 // Event is a pure epsilon, of which only the size is used. Parts released together are
 // one vector in units of their clips, whose L2 sensitivities add in squares.
 func (m KNorm) Event(r account.Release) (account.Event, error) {
-	if err := cmp.Or(checkParts(r, account.L2, "k-norm"), checkSums(r)); err != nil {
+	if err := cmp.Or(m.validate(), checkParts(r, account.L2, "k-norm"), checkSums(r),
+		checkGrid(r, "k-norm")); err != nil {
 		return account.Event{}, err
 	}
-	sum := 0.
+	sum, dim := 0., 0
 	for _, p := range r.Parts {
 		sum += p.Movement() * p.Movement()
+		dim += p.Dim
+	}
+	for _, p := range r.Parts {
+		if err := checkNoise("scale", float64(dim)*m.Scale, r.Scale, p); err != nil {
+			return account.Event{}, err
+		}
 	}
 	epsilon := math.Nextafter(math.Sqrt(sum)/m.Scale*(1+1e-15), math.Inf(1))
 	inner, err := account.EpsDelta(epsilon, 0)

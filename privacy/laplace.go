@@ -50,7 +50,8 @@ func (m Laplace) Event(r account.Release) (account.Event, error) {
 	if err := m.validate(); err != nil {
 		return account.Event{}, err
 	}
-	if err := cmp.Or(checkParts(r, account.L1, "laplace"), m.checkSums(r)); err != nil {
+	if err := cmp.Or(checkParts(r, account.L1, "laplace"), m.checkSums(r),
+		checkGrid(r, "laplace")); err != nil {
 		return account.Event{}, err
 	}
 	sum := 0.

@@ -44,7 +44,7 @@ type scaled interface{ setScale(scale float64) }
 // Scaled returns m with its noise scale multiplied by factor, as a query asks for it
 // (agent.Query.Noise); mechanisms without noise are returned as they are. A factor that
 // is not positive and finite, and a mechanism whose noise has no scale over the clip, are
-// ErrQuery; a scale that leaves the range of m, but for k-norm, is a config.Error.
+// ErrQuery; a scale that leaves the range of m is a config.Error.
 func Scaled(m Mechanism, factor float64) (Mechanism, error) {
 	if !positive(factor) {
 		return nil, fmt.Errorf("%w: a factor of %v on the noise", ErrQuery, factor)
@@ -65,7 +65,7 @@ func Scaled(m Mechanism, factor float64) (Mechanism, error) {
 		return m, m.validate()
 	case KNorm:
 		m.Scale *= factor
-		return m, nil
+		return m, m.validate()
 	case Decor: // all its noise: messages over their factors have the joint law of before
 		m.NoiseMultiplier *= factor
 		m.Pair *= factor

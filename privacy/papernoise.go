@@ -1,6 +1,7 @@
 package privacy
 
 import (
+	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/mathext"
@@ -125,7 +126,11 @@ func newPaperNoise(decode func(any) error) (Mechanism, error) {
 		return nil, config.Bad("sensitivity", m.Sensitivity, "above 0 and finite")
 	}
 	m.bound = math.Inf(1)
-	fit(&m)
+	if fit(&m); !positive(m.scale) || !(m.bound > 0) {
+		return nil, config.Bad("sensitivity", m.Sensitivity, fmt.Sprintf(
+			"one that gives noise of finite scale and bound: with epsilon %v they are %v and %v", m.Epsilon,
+			m.scale, m.bound))
+	}
 	return m, nil
 }
 

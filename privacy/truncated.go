@@ -1,6 +1,7 @@
 package privacy
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"sort"
@@ -147,10 +148,7 @@ func (m Truncated) Event(r account.Release) (account.Event, error) {
 			"one part of one value with mechanism "+name+
 				": vectors of bounded noise have no known worst case")
 	}
-	if err := checkParts(r, r.Parts[0].Norm, name); err != nil {
-		return account.Event{}, err
-	}
-	if err := m.checkSums(r); err != nil {
+	if err := cmp.Or(checkParts(r, r.Parts[0].Norm, name), m.checkSums(r), checkGrid(r, name)); err != nil {
 		return account.Event{}, err
 	}
 	shift := math.Ceil(math.Ldexp(m.movement(r.Parts[0]), m.bits))

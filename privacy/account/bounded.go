@@ -63,66 +63,74 @@ func (b *body) checkBounded() error {
 // boundedPair is scalar noise of the family on [-A, A] around 0 against the same around
 // 1. Outcomes in the end strip of width 1 are impossible under the neighbour: an infinity
 // atom that no scale removes. On the overlap the loss g(|z-1|) - g(|z|) falls with z
-// because g is convex.
+// because g is convex. In place of 1 the worlds are d apart, which costs no less: d-1 is
+// more than z, z-1 and f lose by rounding.
 func boundedPair(b *body) pair {
-	f, edge := boundedLaw(b)
 	a := b.truncation
+	d := 1 + 0x1p-49*(1+a)
+	if b.family == BoundedGeneralized {
+		d = 1 + 0x1p-45*(1+a)
+	}
+	f, edge := boundedLaw(b, d)
 	clamp := func(z float64) float64 { return math.Min(a, math.Max(-a, z)) }
 	return pair{stateless(func(t float64) loss.Tails {
 		z := edge(t) // loss > t exactly for z below the edge
-		z = math.Max(1-a, math.Min(a, z))
-		if a < 1-a { // disjoint supports
+		z = math.Max(d-a, math.Min(a, z))
+		if a < d-a { // disjoint supports
 			z = a
 		}
-		// P and Q-probabilities of (-Inf, z): the strip below 1-A has loss +Inf and is in
+		// P and Q-probabilities of (-Inf, z): the strip below d-A has loss +Inf and is in
 		// pUp, that above A has -Inf.
-		p, q := f(clamp(z)), f(clamp(z-1))
-		return loss.Tails{PUp: p, QUp: q, PLo: f(clamp(-z)), QLo: f(clamp(1 - z))}
-	}), true, true}
+		p, q := f(clamp(z)), f(clamp(z-d))
+		return loss.Tails{PUp: p, QUp: q, PLo: f(clamp(-z)), QLo: f(clamp(d - z))}
+	}), true, d < 1+1e-10}
 }
 
 // boundedLaw returns the distribution function on [-A, A], and the z below which the loss
-// exceeds t.
-func boundedLaw(b *body) (cdf func(z float64) float64, edge func(t float64) float64) {
+// exceeds t, of worlds that are d apart.
+func boundedLaw(b *body, d float64) (cdf func(z float64) float64, edge func(t float64) float64) {
 	s, a := b.scale, b.truncation
 	switch b.family {
 	case BoundedLaplace:
 		norm := -2 * math.Expm1(-a/s)
 		cdf = func(z float64) float64 {
 			if z < 0 {
-				return (math.Exp(z/s) - math.Exp(-a/s)) / norm
+				return -math.Exp(z/s) * math.Expm1(-(z+a)/s) / norm
 			}
 			return 0.5 - math.Expm1(-z/s)/norm
 		}
 		edge = func(t float64) float64 {
 			switch {
-			case t >= 1/s:
+			case t >= d/s:
 				return math.Inf(-1)
-			case t < -1/s:
+			case t < -d/s:
 				return math.Inf(1)
 			}
-			return (1 - t*s) / 2
+			return (d - t*s) / 2
 		}
 	case BoundedGaussian:
-		lo := upperTail(a / s)
-		norm := math.Erf(a / s / math.Sqrt2)
-		cdf = func(z float64) float64 { return (upperTail(-z/s) - lo) / norm }
-		edge = func(t float64) float64 { return 0.5 - t*s*s }
+		lo, norm := upperTail(a/s), math.Erf(a/s/math.Sqrt2)
+		cdf = func(z float64) float64 {
+			if a < s { // nearly uniform: the difference would have few digits
+				return .5 + math.Erf(z/s/math.Sqrt2)/norm/2
+			}
+			return (upperTail(-z/s) - lo) / norm
+		}
+		edge = func(t float64) float64 { return d/2 - t*s*s/d }
 	default:
 		g := func(z float64) float64 { return math.Pow(math.Abs(z)/s, b.beta) }
-		norm := mathext.GammaIncReg(1/b.beta, g(a))
-		beyond := mathext.GammaIncRegComp(1/b.beta, g(a))
+		norm, beyond := mathext.GammaIncReg(1/b.beta, g(a)), mathext.GammaIncRegComp(1/b.beta, g(a))
 		cdf = func(z float64) float64 {
-			if z < 0 {
+			if z < 0 && norm > .5 {
 				return (mathext.GammaIncRegComp(1/b.beta, g(z)) - beyond) / norm / 2
 			}
-			return 0.5 + mathext.GammaIncReg(1/b.beta, g(z))/norm/2
+			return 0.5 + math.Copysign(mathext.GammaIncReg(1/b.beta, g(z))/norm/2, z)
 		}
 		edge = func(t float64) float64 {
 			lo, hi := -a-1, a+1
 			for range 80 {
 				z := (lo + hi) / 2
-				if g(z-1)-g(z) > t {
+				if g(z-d)-g(z) > t {
 					lo = z
 				} else {
 					hi = z

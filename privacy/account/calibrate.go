@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+
+	"sotto/config"
 )
 
 // Result is a calibrated parameter and what it achieves.
@@ -21,7 +23,7 @@ type Result struct {
 const (
 	minNoise = 1e-3
 	maxNoise = 1e9
-	minRate  = 1e-9
+	minRate  = 1e-300
 )
 
 // Noise returns the smallest noise multiplier that meets target, rounded up to 6
@@ -168,25 +170,21 @@ func roundDown(x float64) float64 {
 func (p Plan) result(target Budget, noise, rate float64) (Result, error) {
 	p.NoiseMultiplier, p.SampleRate = noise, rate
 	i, err := p.epsilonAfter(1, target.Delta)
-	return Result{
-		NoiseMultiplier: noise,
-		SampleRate:      rate,
-		Epsilon:         i,
-		Delta:           target.Delta,
-		Accountant:      cmp.Or(p.Accountant, Default),
-	}, err
+	return Result{noise, rate, i, target.Delta, cmp.Or(p.Accountant, Default)}, err
 }
 
-// Steps returns the largest number of periods of the plan that provably meets target, at
-// most 2^53 over the largest Times of a step. ErrInfeasible: one period is too much.
+// Steps returns the largest number of periods of the plan that provably meets target. Of
+// a plan that costs nothing, or hardly anything, it is as many as accountants count: 2^53
+// periods, and as many of each event. ErrInfeasible: one period is too much.
 func Steps(p Plan, target Budget) (int, error) {
 	if err := target.validate(); err != nil {
 		return 0, err
 	}
 	ok := func(n int) (bool, error) {
 		e, err := p.upperAfter(n, target.Delta)
-		if n > 1 && errors.Is(err, ErrDeltaTooSmall) {
-			return false, nil // beyond what round-off lets us prove
+		var count *config.Error
+		if n > 1 && (errors.Is(err, ErrDeltaTooSmall) || errors.As(err, &count)) {
+			return false, nil // beyond what round-off lets us prove, or what is counted
 		}
 		return e <= target.Epsilon, err
 	}
@@ -198,9 +196,8 @@ func Steps(p Plan, target Budget) (int, error) {
 		return 0, fmt.Errorf("%w: one period of the plan already exceeds epsilon %g", ErrInfeasible,
 			target.Epsilon)
 	}
-	largest := p.maxPeriods()
 	lo, hi := 1, 2
-	for hi <= largest {
+	for hi <= maxCount {
 		if fits, err = ok(hi); err != nil {
 			return 0, err
 		}
@@ -209,7 +206,7 @@ func Steps(p Plan, target Budget) (int, error) {
 		}
 		lo, hi = hi, 4*hi
 	}
-	hi = min(hi, largest+1)
+	hi = min(hi, maxCount+1)
 	for hi-lo > 1 {
 		mid := lo + (hi-lo)/2
 		if fits, err = ok(mid); err != nil {
@@ -224,17 +221,8 @@ func Steps(p Plan, target Budget) (int, error) {
 	return lo, nil
 }
 
-// maxPeriods keeps every count below 2^53.
-func (p Plan) maxPeriods() int {
-	n := 1
-	for _, s := range p.Steps {
-		n = max(n, s.Times)
-	}
-	return maxCount / n
-}
-
 // Rate returns the largest sampling probability that meets target, rounded down to 6
-// significant digits. ErrInfeasible: not even 1e-9 does.
+// significant digits. ErrInfeasible: not even 1e-300, the smallest that is tried, does.
 func Rate(p Plan, target Budget) (Result, error) {
 	if err := target.validate(); err != nil {
 		return Result{}, err
@@ -259,9 +247,13 @@ func Rate(p Plan, target Budget) (Result, error) {
 		if e <= target.Epsilon {
 			break
 		}
-		if lo, hi = hi, 4*hi; hi > 1/minRate {
-			return Result{}, fmt.Errorf("%w: epsilon is %.6g at sampling rate %.3g, target %g", ErrInfeasible,
-				e, 1/lo, target.Epsilon)
+		if hi >= 1/minRate {
+			return Result{}, fmt.Errorf("%w: epsilon is %.6g at sampling rate %g, the smallest, target %g",
+				ErrInfeasible, e, minRate, target.Epsilon)
+		}
+		lo, hi = hi, 4*hi
+		if hi > 1<<28 { // few are so small
+			hi = math.Min(lo*lo, 1/minRate)
 		}
 	}
 	if hi, err = shrink(upper, target.Epsilon, lo, hi); err != nil {

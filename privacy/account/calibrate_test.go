@@ -3,6 +3,7 @@ package account
 import (
 	"errors"
 	"math"
+	"strings"
 	"testing"
 )
 
@@ -49,6 +50,23 @@ func TestNoiseEdges(t *testing.T) {
 	if n, err := Steps(Plan{Adjacency: AddRemove, Unit: Record(), Steps: []PlanStep{Fixed(NoOp(), 1)}},
 		Budget{1, 1e-5}); err != nil || n != maxCount {
 		t.Errorf("free steps: %v, %v", n, err)
+	}
+	free := must(t)(EpsDelta(0, 0))
+	for name, c := range map[string]struct {
+		steps []PlanStep
+		want  int
+	}{
+		"none":         {nil, maxCount},
+		"no times":     {[]PlanStep{Fixed(free, 0)}, maxCount},
+		"one":          {[]PlanStep{Fixed(free, 1)}, maxCount},
+		"one in two":   {[]PlanStep{Fixed(free, 1), Fixed(free, 1)}, maxCount / 2},
+		"repeated":     {[]PlanStep{Fixed(must(t)(Repeat(3, free)), 1)}, maxCount / 3},
+		"two in three": {[]PlanStep{Fixed(free, 3), Fixed(must(t)(GDP(0)), 2)}, maxCount / 3},
+	} {
+		n, err := Steps(Plan{Adjacency: AddRemove, Unit: Record(), Steps: c.steps}, Budget{1, 1e-5})
+		if err != nil || n != c.want {
+			t.Errorf("%s: %d periods that cost nothing, want %d: %v", name, n, c.want, err)
+		}
 	}
 	p := DPSGD(AddRemove, 0.01, 10)
 	for _, b := range []Budget{{0, 1e-5}, {-1, 1e-5}, {math.NaN(), 1e-5}, {math.Inf(1), 1e-5}, {1, -1},
@@ -133,6 +151,41 @@ func TestRate(t *testing.T) {
 	p.NoiseMultiplier = 0
 	if _, err = Rate(p, Budget{1, 1e-5}); !errors.Is(err, ErrInfeasible) {
 		t.Errorf("no noise: %v", err)
+	}
+}
+
+// Rates far below 4e-9 are found: where a record is drawn with a probability of no more
+// than delta it costs nothing. The bounds of rdp are loose.
+func TestSmallRates(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		accountant      string
+		noise           float64
+		target          Budget
+		smallest, large float64
+	}{
+		{"pld", .05, Budget{.1, 1e-12}, 1e-12, 1.2e-12},
+		{"pld", .001, Budget{.1, 1e-290}, 4e-291, 1.2e-290},
+		{"rdp", .3, Budget{.1, 1e-12}, 1e-30, 1e-12},
+	} {
+		p := DPSGD(AddRemove, 0, 1)
+		p.Accountant, p.NoiseMultiplier = c.accountant, c.noise
+		r, err := Rate(p, c.target)
+		if err != nil || !(r.SampleRate >= c.smallest*(1-1e-5) && r.SampleRate <= c.large) ||
+			r.Epsilon.Upper > c.target.Epsilon {
+			t.Errorf("%+v: %+v, %v", c, r, err)
+			continue
+		}
+		p.SampleRate = r.SampleRate * (1 + 3e-5)
+		if i, err := Epsilon(p, c.target.Delta); err != nil || i.Upper <= c.target.Epsilon {
+			t.Errorf("%+v: a larger rate than %g costs %v, %v", c, r.SampleRate, i, err)
+		}
+	}
+	p := DPSGD(AddRemove, 0, 1)
+	p.NoiseMultiplier = .05
+	if _, err := Rate(p, Budget{.1, 0}); !errors.Is(err, ErrInfeasible) ||
+		!strings.Contains(err.Error(), "1e-300, the smallest") {
+		t.Errorf("delta 0: %v", err)
 	}
 }
 

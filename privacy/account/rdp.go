@@ -10,12 +10,12 @@ type RenyiDP struct {
 	orders []float64 // fixed grid; nil: the default grid, refined
 }
 
-// NewRDP returns an empty accountant. Without orders it minimises over the default grid
-// (1.1 to 10.9 by 0.1, 11 to 63, 128, 256, 512, 1024) and refines the best order by
-// golden-section search; with orders, finite and above 1, it uses exactly those, and
-// keeps the slice.
+// NewRDP returns an empty accountant. Without orders, or with an empty list of them, it
+// minimises over the default grid (1.1 to 10.9 by 0.1, 11 to 63, 128, 256, 512, 1024) and
+// refines the best order by golden-section search; with orders, finite and above 1, it
+// uses exactly those.
 func NewRDP(a Adjacency, u Unit, orders ...float64) (*RenyiDP, error) {
-	r := &RenyiDP{orders: orders}
+	r := &RenyiDP{orders: append([]float64(nil), orders...)} // nil for an empty list
 	for _, o := range orders {
 		if err := bad(positive(o) && o > 1, "orders", o, "finite numbers above 1"); err != nil {
 			return nil, err

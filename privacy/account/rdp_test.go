@@ -182,3 +182,36 @@ func TestFixedSizeOfLittleNoise(t *testing.T) {
 		}
 	}
 }
+
+// An empty list of orders is that of no list, and what becomes of a list later changes
+// nothing. An empty one had no bound at all.
+func TestOrders(t *testing.T) {
+	epsilon := func(orders ...float64) func(delta float64) (Interval, error) {
+		r, err := NewRDP(AddRemove, Record(), orders...)
+		if err == nil {
+			err = r.Compose(must(t)(Gaussian(2, 1)), 3)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Epsilon
+	}
+	own := []float64{8}
+	of := epsilon(own...)
+	own[0] = 2
+	for name, c := range map[string][2]func(float64) (Interval, error){
+		"empty":   {epsilon([]float64{}...), epsilon()},
+		"changed": {of, epsilon(8)},
+	} {
+		got, err := c[0](1e-5)
+		want, err2 := c[1](1e-5)
+		if err != nil || err2 != nil || got != want || !(want.Upper < 100) {
+			t.Errorf("%s: %v, %v, want %v, %v", name, got, err, want, err2)
+		}
+	}
+	for _, bad := range [][]float64{{1}, {2, 0}, {math.NaN()}, {math.Inf(1)}, {2, -3}} {
+		if _, err := NewRDP(AddRemove, Record(), bad...); err == nil {
+			t.Errorf("orders %v were accepted", bad)
+		}
+	}
+}

@@ -27,6 +27,7 @@ type mechanismFlags struct {
 	group           int
 	accountant      string
 	draws, steps    int
+	shift           float64 // of Gaussian noise, where it is given
 	printing
 }
 
@@ -91,6 +92,9 @@ func (m *mechanismFlags) register(c *cobra.Command) {
 			"randomized-response or eps-delta")
 	f.Float64Var(&m.noise, "noise-multiplier", 0,
 		"gaussian: noise standard deviation over max_grad_norm, under every adjacency")
+	f.Float64Var(&m.shift, "shift", 0,
+		"gaussian: sensitivity over max_grad_norm, as the events of a ledger have it (exact noise: 1.00098 "+
+			"and more, with what sums of floats round); default: 1, or 2 with replace-one")
 	f.Float64Var(&m.scale, "scale", 0,
 		"other noise: Laplace b, discrete Gaussian sigma, truncated: scale, in the units of --sensitivity")
 	f.Float64Var(&m.sensitivity, "sensitivity", 1,
@@ -156,7 +160,7 @@ func (m *mechanismFlags) withAccountant(f func(name string) error) error {
 // noiseOf are the flags that say how much noise a mechanism has, the one that must be
 // given first.
 var noiseOf = map[string][]string{
-	"gaussian":            {"noise-multiplier"},
+	"gaussian":            {"noise-multiplier", "shift"},
 	"laplace":             {"scale", "sensitivity"},
 	"discrete-laplace":    {"scale", "sensitivity"},
 	"discrete-gaussian":   {"scale", "sensitivity", "dim"},
@@ -200,12 +204,12 @@ func (m *mechanismFlags) withPlan(f func(name string, plan account.Plan) error) 
 }
 
 // inner is the event of one release on a fixed batch, at a noise scale over the clip or
-// sensitivity.
-func (m *noiseFlags) inner(noise float64, a account.Adjacency) (account.Event, error) {
+// sensitivity. shift is that of Gaussian noise.
+func (m *noiseFlags) inner(noise, shift float64) (account.Event, error) {
 	relative := m.scale / m.sensitivity
 	switch m.mechanism {
 	case "gaussian":
-		return account.Gaussian(noise, account.ClipShift(a))
+		return account.Gaussian(noise, shift)
 	case "laplace":
 		return account.Laplace(noise)
 	case "discrete-laplace":
@@ -267,12 +271,17 @@ func (m *mechanismFlags) plan(accountant string) (account.Plan, error) {
 	if m.steps < 0 {
 		return account.Plan{}, config.Bad("--steps", m.steps, "at least 0")
 	}
-	noise := m.noise
+	noise, shift := m.noise, account.ClipShift(a)
+	if m.sampler.given.Changed("shift") {
+		if shift = m.shift; m.mechanism != "gaussian" || !(shift > 0) || math.IsInf(shift, 1) {
+			return account.Plan{}, config.Bad("--shift", shift, "above 0 and finite, with mechanism gaussian")
+		}
+	}
 	if m.mechanism == "laplace" {
 		noise = m.scale / m.sensitivity
 	}
 	step := func(noise, rate float64) (account.Event, error) {
-		inner, err := m.inner(noise, a)
+		inner, err := m.inner(noise, shift)
 		if err != nil {
 			return account.Event{}, err
 		}
