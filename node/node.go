@@ -320,6 +320,7 @@ func (n *Node) run(ctx context.Context) error {
 		}
 	}
 	n.greeting = !n.resumed && !n.started
+	n.waitsOutside()
 	n.cfg.Transport.Serve(n.receive)
 	n.mu.Lock()
 	for _, l := range n.order {

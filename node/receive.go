@@ -72,6 +72,7 @@ func (n *Node) take(from agent.ID, b []byte) (hello *frame.Frame, err error) {
 	n.mu.Unlock()
 	if greeting && f.Kind != frame.Hello && f.Kind != frame.Witness && f.Kind != frame.Finished &&
 		f.Kind != frame.Change {
+		n.overhear(&f)
 		return nil, RefusedBusy
 	}
 	if err := n.examine(&f); err != nil {
