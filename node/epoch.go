@@ -3,6 +3,7 @@ package node
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"sotto/agent"
 	"sotto/config"
@@ -186,10 +187,12 @@ func (h *change) other(from agent.ID, f *frame.Frame) error {
 			return RefusedEpoch
 		}
 	}
-	if f.Kind == frame.Hello && n.seeks() {
+	fork := &n.known[from].fork
+	if f.Kind == frame.Hello && n.seeks() && time.Since(fork.asked) >= n.cfg.Deadline {
+		fork.asked = time.Now()    // else the two would tell each other the same without a pause
 		n.testify(from, nil, true) // it may follow an amendment that has not come here
 	}
-	n.known[from].fork.now = fmt.Sprintf("%x", f.Run[:4])
+	fork.now = fmt.Sprintf("%x", f.Run[:4])
 	return fmt.Errorf("%w: it follows roster %x, this node %x", RefusedRun, f.Run[:4], n.cfg.Run[:4])
 }
 
