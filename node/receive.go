@@ -39,7 +39,7 @@ func (n *Node) refuse(from agent.ID, err error) {
 		return
 	}
 	if errors.Is(err, RefusedBusy) { // no fault of the sender's
-		if !n.greeting {
+		if n.cfg.Pairs && !n.greeting { // else there are no meetings
 			n.check.Counts.Busy++
 		}
 		return
