@@ -300,10 +300,10 @@ func (h *change) premature() bool {
 
 // waitsOutside logs that nobody lets a new member in before its first round: to those
 // under the roster before it is a stranger.
-func (h *change) waitsOutside() {
-	if h.new() {
-		h.n.cfg.Log.Info("this member is new: the others know it when they have come to its first round",
-			"round", h.n.cfg.Since.Round)
+func waitsOutside(n *Node) {
+	if n.new() {
+		n.cfg.Log.Info("this member is new: the others know it when they have come to its first round",
+			"round", n.cfg.Since.Round)
 	}
 }
 

@@ -320,7 +320,7 @@ func (n *Node) run(ctx context.Context) error {
 		}
 	}
 	n.greeting = !n.resumed && !n.started
-	n.waitsOutside()
+	waitsOutside(n)
 	n.cfg.Transport.Serve(n.receive)
 	n.mu.Lock()
 	for _, l := range n.order {

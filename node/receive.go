@@ -35,13 +35,7 @@ func (n *Node) receive(from agent.ID, b []byte) error {
 
 // refuse counts a frame that was not taken. Node.mu is held.
 func (n *Node) refuse(from agent.ID, err error) {
-	if errors.Is(err, RefusedEpoch) {
-		return
-	}
-	if errors.Is(err, RefusedBusy) { // no fault of the sender's
-		if n.cfg.Pairs && !n.greeting { // else there are no meetings
-			n.check.Counts.Busy++
-		}
+	if errors.Is(err, RefusedEpoch) || errors.Is(err, RefusedBusy) { // no fault of the sender's
 		return
 	}
 	n.check.Counts.Refused++
