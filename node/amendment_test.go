@@ -192,7 +192,8 @@ func TestARefusedAmendmentIsNotToldWithoutAPause(t *testing.T) {
 		g.takes, g.deaf, g.patient = time.Second, 2, 10*time.Minute
 		var sends atomic.Int64
 		g.faults = func(tr node.Transport, _ int) node.Transport { return counting{tr, &sends} }
-		g.run(t, map[int]error{0: node.ErrStalled, 1: node.ErrStalled, 2: node.ErrStalled, 3: node.ErrStalled})
+		end := node.ErrStalled
+		g.run(t, map[int]error{0: end, 1: end, 2: end, 3: end})
 		t.Logf("%d attempts to send", sends.Load())
 		if n := sends.Load(); n > 3000 {
 			t.Errorf("%d attempts to send in ten minutes, want at most 3000", n)

@@ -310,8 +310,8 @@ func waitsOutside(n *Node) {
 // advice is what can be done about a wait without an end. Node.mu is held.
 func (h *change) advice() string {
 	if h.new() {
-		return fmt.Sprintf("Its first round is %d: where others are past that under the roster before, this one "+
-			"came too late, and they sign another", h.n.cfg.Since.Round)
+		return fmt.Sprintf("Its first round is %d: where others are past that under the roster before, "+
+			"this one came too late, and they sign another", h.n.cfg.Since.Round)
 	}
 	return "Start it with the newest roster, or agree on one without who is gone"
 }

@@ -315,8 +315,8 @@ func (s *standing) stalled() error {
 		whom = []string{"nobody is late"}
 	}
 	unit, _, _ := n.pace.counts()
-	return fmt.Errorf("%w: %d %s after %v; waited for: %s. %s", ErrStalled, n.check.Round, unit, n.cfg.Patience,
-		strings.Join(whom, ", "), n.advice())
+	return fmt.Errorf("%w: %d %s after %v; waited for: %s. %s", ErrStalled, n.check.Round, unit,
+		n.cfg.Patience, strings.Join(whom, ", "), n.advice())
 }
 
 // encodeMarks writes what the node has said and heard: its generation, the claims of the

@@ -14,10 +14,10 @@ import (
 // Longest is the largest MinAnswerTime that owners may ask for.
 const Longest = time.Hour
 
-// Gate is a gate whose answers all take equally long, so that when a message
-// leaves does not tell how many records were drawn for it. An answer that takes longer
-// than MinAnswerTime is padded to the next multiple of it: a pad has to be long enough for
-// the largest batch that may come, on a busy machine too. Where no processor is free for this
+// Gate is a gate whose answers all take equally long, so that when a message leaves does
+// not tell how many records were drawn for it. An answer that takes longer than
+// MinAnswerTime is padded to the next multiple of it: a pad has to be long enough for the
+// largest batch that may come, on a busy machine too. Where no processor is free for this
 // process, the scheduler may still add to an answer by how much it has worked.
 type Gate struct {
 	node.Gate
