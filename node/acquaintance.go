@@ -2,6 +2,7 @@ package node
 
 import (
 	"cmp"
+	"time"
 
 	"sotto/node/clock"
 	"sotto/node/mark"
@@ -34,9 +35,11 @@ type former struct {
 	until   uint64 // the latest round that the retired process may have reached
 }
 
-// fork has the other rosters of a member, see Doubts.Fork: what is to follow, and what it
-// follows, until it is heard again.
-type fork struct{ next, now string }
+// fork has the other rosters of a member, see Doubts.Fork.
+type fork struct {
+	next, now string    // what is to follow, and what it follows, until it is heard again
+	asked     time.Time // it was asked for an amendment that has not come here
+}
 
 func (a *acquaintance) doubts() Doubts {
 	return Doubts{a.backs, a.twice, a.lied, cmp.Or(a.fork.next, a.fork.now)}

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -165,6 +166,37 @@ func TestTwoAmendments(t *testing.T) {
 				strings.Contains(log, "malformed") {
 				t.Errorf("the log of node %d: %s", i, log)
 			}
+		}
+	})
+}
+
+// counting counts attempts to send, each of which takes a while.
+type counting struct {
+	node.Transport
+	sends *atomic.Int64
+}
+
+func (c counting) Send(ctx context.Context, to agent.ID, frame []byte) error {
+	c.sends.Add(1)
+	time.Sleep(10 * time.Millisecond)
+	return c.Transport.Send(ctx, to, frame)
+}
+
+// A member refuses the amendment that all others follow. It and they asked and told each
+// other the same without a pause, hundreds of times a second, until somebody came.
+func TestARefusedAmendmentIsNotToldWithoutAPause(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := newGenerations(t, "dsgd", 60, generation{people: []int{0, 1, 2, 3}},
+			generation{people: []int{0, 1, 2, 3}, from: 20})
+		g.takes, g.deaf, g.patient = time.Second, 2, 10*time.Minute
+		var sends atomic.Int64
+		g.faults = func(tr node.Transport, _ int) node.Transport { return counting{tr, &sends} }
+		end := node.ErrStalled
+		g.run(t, map[int]error{0: end, 1: end, 2: end, 3: end})
+		t.Logf("%d attempts to send", sends.Load())
+		if n := sends.Load(); n > 3000 {
+			t.Errorf("%d attempts to send in ten minutes, want at most 3000", n)
 		}
 	})
 }

@@ -3,6 +3,7 @@ package node
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"sotto/agent"
 	"sotto/config"
@@ -186,10 +187,12 @@ func (h *change) other(from agent.ID, f *frame.Frame) error {
 			return RefusedEpoch
 		}
 	}
-	if f.Kind == frame.Hello && n.seeks() {
+	fork := &n.known[from].fork
+	if f.Kind == frame.Hello && n.seeks() && time.Since(fork.asked) >= n.cfg.Deadline {
+		fork.asked = time.Now()    // else the two would tell each other the same without a pause
 		n.testify(from, nil, true) // it may follow an amendment that has not come here
 	}
-	n.known[from].fork.now = fmt.Sprintf("%x", f.Run[:4])
+	fork.now = fmt.Sprintf("%x", f.Run[:4])
 	return fmt.Errorf("%w: it follows roster %x, this node %x", RefusedRun, f.Run[:4], n.cfg.Run[:4])
 }
 
@@ -278,6 +281,49 @@ func (p *barrier) join(round uint64) error {
 // joins reports whether the node is new in a round.
 func (c *Config) joins(round uint64) bool {
 	return c.Since != nil && c.Since.Was[c.Self] < 0 && round == c.Since.Round
+}
+
+// new reports whether this node is of a new member and has not begun.
+func (h *change) new() bool {
+	s := h.n.cfg.Since
+	return s != nil && h.n.greeting && s.Was[h.n.cfg.Self] < 0
+}
+
+// premature reports whether this node is a new member whose first round nobody has come
+// to, where rounds go on without members: it would make them alone. Node.mu is held.
+func (h *change) premature() bool {
+	n := h.n
+	return n.new() && n.cfg.Missing == Proceed && !slices.ContainsFunc(n.order, func(l *link) bool {
+		return max(l.round, n.known[l.id].Last.Round) >= n.cfg.Since.Round
+	})
+}
+
+// waitsOutside logs that nobody lets a new member in before its first round: to those
+// under the roster before it is a stranger.
+func waitsOutside(n *Node) {
+	if n.new() {
+		n.cfg.Log.Info("this member is new: the others know it when they have come to its first round",
+			"round", n.cfg.Since.Round)
+	}
+}
+
+// advice is what can be done about a wait without an end. Node.mu is held.
+func (h *change) advice() string {
+	if h.new() {
+		return fmt.Sprintf("Its first round is %d: where others are past that under the roster before, "+
+			"this one came too late, and they sign another", h.n.cfg.Since.Round)
+	}
+	return "Start it with the newest roster, or agree on one without who is gone"
+}
+
+// overhear notes the round of a frame that comes before this node begins.
+func (h *change) overhear(f *frame.Frame) {
+	h.n.mu.Lock()
+	defer h.n.mu.Unlock()
+	if l := h.n.links[f.Sender]; l != nil && h.n.premature() {
+		l.round = max(l.round, f.Round)
+		h.n.signal()
+	}
 }
 
 // anew reports whether a mark of a member that is new in the present roster is of before

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -391,6 +392,58 @@ func TestAnAmendmentReachesEveryPart(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// New members that are started long before their first round wait for it, also where
+// rounds go on without members: they made them alone, with a charge for each, and began
+// from no model of the others.
+func TestNewMembersComeEarly(t *testing.T) {
+	t.Parallel()
+	for name, people := range map[string][]int{"complete": {0, 1, 2, 4}, "ring": {0, 1, 2, 4, 5},
+		"path": {0, 1, 2, 4, 5, 6}} {
+		for _, missing := range []string{node.Wait, node.Proceed} {
+			t.Run(name+" "+missing, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					g := generationsOn(t, name, "dsgd", 60, generation{people: []int{0, 1, 2, 3}},
+						generation{people: people, from: 40})
+					g.missing, g.takes = missing, 10*time.Second
+					g.run(t, map[int]error{3: node.ErrRemoved})
+					for p, want := range g.simulate(t) {
+						if !slices.Equal(g.params[p], want) {
+							t.Errorf("person %d ends at %v, in one place at %v", p, g.params[p], want)
+						}
+						r, err := ledger.Verify("/ledger", ledger.Options{FS: g.disks[p], Accountant: "rdp"})
+						if answers := map[bool]uint64{true: 60, false: 20}[p < 3]; r.Charges != answers {
+							t.Errorf("person %d: %d charges, want %d: %v", p, r.Charges, answers, err)
+						}
+					}
+				})
+			})
+		}
+	}
+}
+
+// A new member whose roster came too late for the others makes no round and charges
+// nothing, and its end says what that may be.
+func TestANewMemberThatNobodyTakes(t *testing.T) {
+	t.Parallel()
+	for _, missing := range []string{node.Wait, node.Proceed} {
+		t.Run(missing, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := newGenerations(t, "dsgd", 60, generation{people: []int{0, 1, 2, 3}},
+					generation{people: []int{0, 1, 2, 4}, from: 20})
+				g.missing = missing
+				err := g.live(t, 4) // the others never follow that roster
+				if !errors.Is(err, node.ErrStalled) || !strings.Contains(err.Error(), "first round is 20") {
+					t.Errorf("it ends with %v, want ErrStalled and its first round", err)
+				}
+				r, err := ledger.Verify("/ledger", ledger.Options{FS: g.disks[4], Accountant: "rdp"})
+				if err != nil || r.Charges != 0 {
+					t.Errorf("%d charges, want none: %v", r.Charges, err)
+				}
+			})
+		})
 	}
 }
 

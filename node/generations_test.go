@@ -1,6 +1,7 @@
 package node_test
 
 import (
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"errors"
@@ -36,6 +37,8 @@ type generations struct {
 	takes   time.Duration // an answer, but those of person 1 if quick
 	quick   bool
 	late    time.Duration  // when the operator has the first amendment
+	deaf    int            // a person that refuses each amendment; 0: none
+	patient time.Duration  // default: a day
 	asks    int            // the operator's number
 	dies    map[int]uint64 // at which round a person is gone for good
 	// person 2 is restored at round back to what it had at round copied; 0: it is not
@@ -196,7 +199,7 @@ func (g *generations) config(c *node.Config, disk *ledgertest.CrashFS, epoch, pe
 		}
 	}
 	c.OnAmendment = func(text []byte) (*node.Amendment, error) {
-		if string(text) != fmt.Sprint(epoch+1) {
+		if string(text) != fmt.Sprint(epoch+1) || g.deaf == person && person > 0 {
 			return nil, fmt.Errorf("amendment %q", text)
 		}
 		return g.amendment(epoch+1, person), nil
@@ -222,7 +225,7 @@ func (g *generations) config(c *node.Config, disk *ledgertest.CrashFS, epoch, pe
 	c.Restart = func(x tensor.Vec) (agent.Algorithm, error) {
 		return g.worlds[epoch].From(now.number(person), x)
 	}
-	c.Missing, c.Linger, c.Patience = g.missing, time.Hour, 24*time.Hour
+	c.Missing, c.Linger, c.Patience = g.missing, time.Hour, cmp.Or(g.patient, 24*time.Hour)
 }
 
 var errDead = errors.New("dead")

@@ -99,11 +99,13 @@ func (p *pairing) take(l *link, f *frame.Frame) error {
 			p.answered(l)
 		}
 	case t.busy || t.leased() && t.lease != m:
+		n.check.Counts.Busy++
 		return RefusedBusy
 	case t.stepping || t.seat != nil:
 		n.check.Counts.Replayed++
 	case f.Kind == frame.Ask && t.leased(): // it has the consent, which lasts no longer for that
 	case f.Kind == frame.Ask && t.lapsed(l.id, n.cfg.Deadline):
+		n.check.Counts.Busy++
 		return RefusedBusy
 	default:
 		t.lease, t.until, t.seat = m, time.Now().Add(n.cfg.Deadline), msgs

@@ -320,6 +320,7 @@ func (n *Node) run(ctx context.Context) error {
 		}
 	}
 	n.greeting = !n.resumed && !n.started
+	waitsOutside(n)
 	n.cfg.Transport.Serve(n.receive)
 	n.mu.Lock()
 	for _, l := range n.order {

@@ -10,8 +10,9 @@ import (
 )
 
 // A pacer is how a node is driven: what makes it take its next step, what it takes in for
-// it and what its neighbors get. Each way is one type with a file of its own, New chooses
-// one from the Config, and nothing else asks which it is:
+// it and what its neighbors get. Each way is one type with a file of its own, and New
+// chooses one from the Config. Only a change of members, tokens and what a status says of
+// rounds ask which it is:
 //
 //	barrier   rounds: a step when the frames of all in-neighbors are there
 //	replay    recorded wakes: a step at the node's places in a list
@@ -23,7 +24,8 @@ import (
 // its gate, and the checkpoint with the ledger's head.
 type pacer interface {
 	// start steps the algorithm for the first time and stores what came of it. Run calls
-	// it before anything is sent or taken in, unless there was a checkpoint.
+	// it, unless there was a checkpoint, before anything but words of members about
+	// themselves and each other is sent or taken in.
 	start() error
 	// next waits for what the next step needs, steps, stores and sends. Run calls it
 	// until the checkpoint says that the node has finished.

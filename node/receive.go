@@ -35,13 +35,7 @@ func (n *Node) receive(from agent.ID, b []byte) error {
 
 // refuse counts a frame that was not taken. Node.mu is held.
 func (n *Node) refuse(from agent.ID, err error) {
-	if errors.Is(err, RefusedEpoch) {
-		return
-	}
-	if errors.Is(err, RefusedBusy) { // no fault of the sender's
-		if !n.greeting {
-			n.check.Counts.Busy++
-		}
+	if errors.Is(err, RefusedEpoch) || errors.Is(err, RefusedBusy) { // no fault of the sender's
 		return
 	}
 	n.check.Counts.Refused++
@@ -72,6 +66,7 @@ func (n *Node) take(from agent.ID, b []byte) (hello *frame.Frame, err error) {
 	n.mu.Unlock()
 	if greeting && f.Kind != frame.Hello && f.Kind != frame.Witness && f.Kind != frame.Finished &&
 		f.Kind != frame.Change {
+		n.overhear(&f)
 		return nil, RefusedBusy
 	}
 	if err := n.examine(&f); err != nil {

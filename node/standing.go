@@ -183,7 +183,7 @@ func (l *link) hail(n *Node) {
 // ask waits until the neighbors have said what they know of this node. Where a round
 // waits for everybody, or noise is shared, that is all of them. Elsewhere the deadline
 // ends the wait, but a node that was here before goes on only when somebody has told it
-// where it was.
+// where it was, and a new member begins only where somebody has come to its first round.
 func (s *standing) ask(ctx context.Context) error {
 	n := s.n
 	if !n.cfg.marks() || n.check.Finished || !n.pace.waits() && !n.resumed && n.book.Charges == 0 ||
@@ -212,6 +212,7 @@ func (s *standing) ask(ctx context.Context) error {
 			}
 		}
 		barred, err, outrun, holds := n.barred, n.differ(late), n.outrun(), n.holds()
+		early := n.premature()
 		n.mu.Unlock()
 		switch {
 		case outrun:
@@ -221,6 +222,7 @@ func (s *standing) ask(ctx context.Context) error {
 		case err != nil && (untold == 0 || late): // so that others end as well
 			return err
 		case err != nil:
+		case early:
 		case missing == 0:
 			return nil
 		case late && !n.cfg.Shares && (!n.pace.waits() || n.cfg.Missing == Proceed) &&
@@ -236,7 +238,7 @@ func (s *standing) ask(ctx context.Context) error {
 			n.mu.Lock()
 			for _, l := range n.order {
 				// whoever took the hello may be gone, or has answered another process
-				if !l.word && l.fault == "" {
+				if l.fault == "" && (early || !l.word) {
 					l.hail(n)
 				}
 			}
@@ -313,8 +315,8 @@ func (s *standing) stalled() error {
 		whom = []string{"nobody is late"}
 	}
 	unit, _, _ := n.pace.counts()
-	return fmt.Errorf("%w: %d %s after %v; waited for: %s. Start it with the newest roster, or agree on one "+
-		"without who is gone", ErrStalled, n.check.Round, unit, n.cfg.Patience, strings.Join(whom, ", "))
+	return fmt.Errorf("%w: %d %s after %v; waited for: %s. %s", ErrStalled, n.check.Round, unit,
+		n.cfg.Patience, strings.Join(whom, ", "), n.advice())
 }
 
 // encodeMarks writes what the node has said and heard: its generation, the claims of the

@@ -28,12 +28,13 @@ import (
 
 // A backup is a tar archive:
 //
-//	policy.toml       the owner's
-//	state/NAME        files of the state directory
-//	ledger/.secret    what records are digested with
-//	ledger/ID/NAME    files of the ledgers
-//	key               encrypted, if it was asked for
-//	backup.json       the manifest, last
+//	policy.toml           the owner's
+//	state/NAME            files of the state directory
+//	ledger/.secret        what records are digested with
+//	ledger/.members.json  what was seen of members' ledgers
+//	ledger/ID/NAME        files of the ledgers
+//	key                   encrypted, if it was asked for
+//	backup.json           the manifest, last
 //
 // State comes before ledgers: a node that runs charges its ledger first, so that the
 // ledgers know of all that the state does.
@@ -210,12 +211,14 @@ func isStateExtra(name string) bool {
 	return roster || proof || slices.Contains(stateExtras, name) || slices.Contains(personalFiles, name)
 }
 
-// putLedgers writes the secret and all ledgers of a folder. Segments are appended to, the
-// last one of each ledger perhaps now.
+// putLedgers writes the secret, what was seen of members and all ledgers of a folder.
+// Segments are appended to, the last one of each ledger perhaps now.
 func (a *archive) putLedgers(dir string) error {
-	if err := a.putFile("ledger/"+secretName, filepath.Join(dir, secretName)); err != nil &&
-		!errors.Is(err, fs.ErrNotExist) {
-		return err
+	for _, name := range []string{secretName, membersFile} {
+		if err := a.putFile("ledger/"+name, filepath.Join(dir, name)); err != nil &&
+			!errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -309,7 +312,8 @@ func inBackup(name string) bool {
 		return isStateExtra(name[len("state/"):]) ||
 			len(parts) == 2 && strings.HasPrefix(parts[1], "checkpoint")
 	}
-	return parts[0] == "ledger" && (name == "ledger/"+secretName || len(parts) == 3 && isLedgerFile(parts[2]))
+	return parts[0] == "ledger" && (len(parts) == 2 && (parts[1] == secretName || parts[1] == membersFile) ||
+		len(parts) == 3 && isLedgerFile(parts[2]))
 }
 
 // extract writes a new file and returns its SHA-256.

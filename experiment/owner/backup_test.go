@@ -1,7 +1,9 @@
 package owner_test
 
 import (
+	"bytes"
 	"crypto/ed25519"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -98,6 +100,64 @@ func TestBackupHasTheResults(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(r.State, "personal", "other")); err == nil {
 		t.Error("any file of personal/ is in the backup")
+	}
+}
+
+// What was seen of members' ledgers was in no backup: after a restore to another machine
+// nobody named a member that was rolled back between two runs. A restore over another
+// such file forgets nothing of either.
+func TestBackupHasWhatWasSeenOfMembers(t *testing.T) {
+	dir, fsys := t.TempDir(), ledger.OS{AllowVolatile: true}
+	l, err := ledger.Create(filepath.Join(dir, "ledger", "of-csv"), ledger.Genesis{
+		Adjacency: account.ZeroOut, Unit: account.Record(), Budget: account.Budget{Epsilon: 1, Delta: 1e-5},
+		MinRecords: 10}, ledger.Options{Key: ed25519.NewKeyFromSeed(make([]byte, 32)), FS: fsys,
+		Accountant: "rdp"})
+	if err == nil {
+		err = l.Close()
+	}
+	policy, in := filepath.Join(dir, "policy.toml"), filepath.Join(dir, "ledger", ".members.json")
+	if err := errors.Join(err, os.WriteFile(policy, []byte(backupPolicy), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	const all = `[{"key":"a","ledgers":{"x":5},"last":"x","run":"1"},` +
+		`{"key":"b","ledgers":{"x":9,"y":2},"last":"y","run":"2"},{"key":"c","ledgers":{"z":1},"last":"z"}]`
+	const further, d = `{"key":"a","ledgers":{"w":1,"x":7},"last":"w","run":"3"},`,
+		`{"key":"d","ledgers":{"v":1},"last":"v"}`
+	first := strings.Index(all, `{"key":"b"`)
+	for i, tc := range []struct{ backup, there, want, aside string }{
+		{backup: all, want: all},
+		{backup: all, there: all, want: all},
+		{all, `[{"key":"b","ledgers":{"x":9},"last":"x","run":"1"}]`, all, ""},
+		{all, "[" + further + d + "]",
+			"[" + further + strings.TrimSuffix(all[first:], "]") + "," + d + "]", ""},
+		{all, "[", all, "["},
+		{backup: "[null]", there: all, want: all},
+		{there: all, want: all},
+	} {
+		os.Remove(in)
+		if tc.backup != "" {
+			if err := os.WriteFile(in, []byte(tc.backup), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		from, there := filepath.Join(dir, fmt.Sprint(i, ".tar")), filepath.Join(dir, fmt.Sprint(i))
+		at := filepath.Join(there, "ledger", ".members.json")
+		_, err := (&owner.Backup{Policy: policy}).Write(from)
+		if tc.there != "" {
+			err = errors.Join(err, os.MkdirAll(filepath.Dir(at), 0o700),
+				os.WriteFile(at, []byte(tc.there), 0o600))
+		}
+		if err == nil {
+			_, err = (&owner.Restore{Policy: filepath.Join(there, "policy.toml"), FS: fsys}).Read(from)
+		}
+		var got bytes.Buffer
+		b, e := os.ReadFile(at)
+		if err = errors.Join(err, e, json.Compact(&got, b)); err != nil || got.String() != tc.want {
+			t.Errorf("%d: %v\n%s\nwant\n%s", i, err, &got, tc.want)
+		}
+		if b, err := os.ReadFile(at + ".damaged"); string(b) != tc.aside || (err == nil) != (tc.aside != "") {
+			t.Errorf("%d: put aside %q, %v, want %q", i, b, err, tc.aside)
+		}
 	}
 }
 

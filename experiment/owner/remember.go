@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"sotto/config"
 	"sotto/internal/atomicfile"
 	"sotto/node/mark"
 	"sotto/privacy/ledger"
@@ -34,12 +35,16 @@ type memory map[string]*remembered
 func readMemory(dir string) (memory, error) {
 	var all []*remembered
 	path := filepath.Join(dir, membersFile)
-	err := readStrict(path, &all, "what a node has seen of members' ledgers; delete it to forget them")
+	const allowed = "what a node has seen of members' ledgers; delete it to forget them"
+	err := readStrict(path, &all, allowed)
 	if errors.Is(err, fs.ErrNotExist) {
 		return memory{}, nil
 	}
 	m := memory{}
 	for _, r := range all {
+		if r == nil {
+			return m, &config.Error{File: path, Found: "a member that is null", Allowed: allowed}
+		}
 		if r.Ledgers == nil {
 			r.Ledgers = map[string]uint64{}
 		}
@@ -85,13 +90,47 @@ func (m memory) renew(former, key string) {
 
 // write replaces the file, sorted by key.
 func (m memory) write(dir string) error {
+	b, err := m.encode()
+	if err != nil {
+		return err
+	}
+	return atomicfile.WriteMode(filepath.Join(dir, membersFile), b, 0o600)
+}
+
+func (m memory) encode() ([]byte, error) {
 	var all []*remembered
 	for _, k := range slices.Sorted(maps.Keys(m)) {
 		all = append(all, m[k])
 	}
 	b, err := json.MarshalIndent(all, "", "  ")
-	if err != nil {
-		return err
+	return append(b, '\n'), err
+}
+
+// merge takes in what another file has seen. The furthest record counts: what was seen
+// once was there. The last run is the other file's where that goes further and this one
+// does not.
+func (m memory) merge(other memory) {
+	for key, o := range other {
+		r := m[key]
+		if r == nil {
+			m[key] = o
+			continue
+		}
+		if o.beyond(r) && !r.beyond(o) {
+			r.Last, r.Run = o.Last, o.Run
+		}
+		for id, seq := range o.Ledgers {
+			r.Ledgers[id] = max(r.Ledgers[id], seq)
+		}
 	}
-	return atomicfile.WriteMode(filepath.Join(dir, membersFile), append(b, '\n'), 0o600)
+}
+
+// beyond reports whether it has a record that the other lacks.
+func (r *remembered) beyond(other *remembered) bool {
+	for id, seq := range r.Ledgers {
+		if had, known := other.Ledgers[id]; !known || seq > had {
+			return true
+		}
+	}
+	return false
 }

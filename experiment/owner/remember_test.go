@@ -51,11 +51,13 @@ func TestLedgersAreRememberedOverRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, membersFile), []byte("["), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	var bad *config.Error
-	if _, err := readMemory(dir); !errors.As(err, &bad) {
-		t.Errorf("a damaged file: %v", err)
+	for _, text := range []string{"[", "[null]"} {
+		if err := os.WriteFile(filepath.Join(dir, membersFile), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var bad *config.Error
+		if _, err := readMemory(dir); !errors.As(err, &bad) {
+			t.Errorf("a damaged file %s: %v", text, err)
+		}
 	}
 }

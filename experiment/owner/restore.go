@@ -138,7 +138,7 @@ func (r *Restore) check(temp, ledgers string, m *Manifest) error {
 	}
 	for _, f := range m.Files {
 		name, ok := bytes.CutPrefix([]byte(f.Name), []byte("ledger/"))
-		if !ok {
+		if !ok || string(name) == membersFile { // that is merged: see seen
 			continue
 		}
 		there := filepath.Join(ledgers, filepath.FromSlash(string(name)))
@@ -278,6 +278,12 @@ func (r *Restore) install(temp, ledgers string, m *Manifest) error {
 		if to == "" {
 			continue
 		}
+		if f.Name == "ledger/"+membersFile {
+			if err := r.seen(filepath.Join(temp, "ledger"), ledgers); err != nil {
+				return err
+			}
+			continue
+		}
 		src, err := os.Open(filepath.Join(temp, filepath.FromSlash(f.Name)))
 		if err != nil {
 			return err
@@ -288,6 +294,33 @@ func (r *Restore) install(temp, ledgers string, m *Manifest) error {
 		}
 	}
 	return nil
+}
+
+// seen puts what the backup has seen of members' ledgers beside what is there: nothing
+// that was seen is forgotten, and nothing of it is a charge of this owner's. A damaged
+// file there is put aside; of the backup's, nothing is taken.
+func (r *Restore) seen(backup, ledgers string) error {
+	from, err := readMemory(backup)
+	if err != nil {
+		if bad := new(config.Error); errors.As(err, &bad) {
+			return nil
+		}
+		return err
+	}
+	have, err := readMemory(ledgers)
+	at := filepath.Join(ledgers, membersFile)
+	if bad := new(config.Error); errors.As(err, &bad) {
+		have, err = memory{}, r.FS.Rename(at, at+damaged)
+	}
+	if err != nil {
+		return err
+	}
+	have.merge(from)
+	b, err := have.encode()
+	if err != nil {
+		return err
+	}
+	return r.write(at, bytes.NewReader(b))
 }
 
 // place is where a file of the backup goes; "": nowhere.

@@ -132,7 +132,8 @@ func decodeFile(name string, b []byte) (*Checkpoint, error) {
 }
 
 // Save stores c. When it returns nil, c is what the next Load returns, whatever crashes;
-// after an error it is c or the one before.
+// after an error it is c or the one before. It keeps c.Outbox, which is not to be changed
+// before the Save after the next.
 func (s *Store) Save(c *Checkpoint) error {
 	if !s.loaded {
 		if _, err := s.Load(); err != nil {

@@ -20,7 +20,7 @@ type Poisson struct {
 	drawn  bool        // it has not come yet
 }
 
-// NewPoisson is a clock that rings so often on average.
+// NewPoisson is a clock whose rings are so far apart on average, which is above 0.
 func NewPoisson(mean time.Duration) *Poisson {
 	key := rng.NewKey()
 	return &Poisson{mean: mean, Chance: rng.NewStream(&key, rng.Choice), Next: time.Now()}

@@ -151,8 +151,9 @@ func local(h http.Handler) http.Handler {
 //	/status   as JSON
 //
 // Over TCP any user of the machine may ask. Without the token /status is refused, /readyz
-// gives no reason, and /metrics has neither what the ledger says nor neighbors, nor time
-// and memory of the process. A unix socket has a mode, and needs no token.
+// gives no reason, and /metrics has neither what the ledger says nor neighbors, nor how
+// long answers take, nor time and memory of the process. A unix socket has a mode, and
+// needs no token.
 type Endpoint struct {
 	Status  func() node.Status
 	Node    *node.Node // whose histograms are metrics too; nil: none

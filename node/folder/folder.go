@@ -9,13 +9,18 @@
 // Below the folder of the membership, member i writes to the folder i alone, so that no
 // two members write one file:
 //
-//	i/session              signed: the number of this start of i's node
+//	i/session              signed: the number of i's present session
 //	i/j/SEQ-FROM-TO.frame  a frame to j, from i's session FROM for j's session TO
 //	i/j/SEQ-FROM-TO.taken  i's answer to such a frame of j's, where FROM is j's
 //
 // Files appear under their names when they are whole. Other names, such as those of a
 // synchronizer's conflicts, are not looked at. A sender removes a frame that was
 // answered, a receiver an answer whose frame is gone.
+//
+// A frame is handed over once, and one for another session of its receiver's never is.
+// FROM is of one start of i's node. A session that others write for begins with a start,
+// or when a member has come from more starts than are remembered: what was written before
+// is then passed over, and senders write it again.
 package folder
 
 import (
@@ -46,6 +51,8 @@ const (
 	maxLetters = 8
 	// maxEntries is how many files of another member's folder are looked at.
 	maxEntries = 4096
+	// renewing is the least time between two sessions of one process.
+	renewing = time.Minute
 	// leastPoll and mostPoll are how long a transport waits before it looks again: the
 	// longer nothing has come, the longer.
 	leastPoll, mostPoll = 5 * time.Millisecond, time.Second
@@ -72,11 +79,19 @@ type Transport struct {
 	self agent.ID
 	sealer
 	disk
-	session session // of this start
+	session session // of this start: what it sends is from it
 	peers   []peer  // by agent
 	ctx     context.Context
 	cancel  context.CancelFunc
 	serving
+	door door
+}
+
+// door is the session that others write frames for.
+type door struct {
+	mu      sync.Mutex
+	present session
+	renewed time.Time // when one of this process gave way to another; zero: none has
 }
 
 // serving is what takes frames in.
@@ -143,6 +158,7 @@ func New(cfg Config) (*Transport, error) {
 	}
 	h.Sum(t.digest[:0])
 	rand.Read(t.session[:]) // never fails
+	t.door.present = t.session
 	var err error
 	if t.identity, err = agessh.NewEd25519Identity(cfg.Key); err != nil {
 		return nil, err
@@ -185,7 +201,7 @@ func (t *Transport) Serve(h node.Handler) {
 		return
 	}
 	t.handler = h
-	if err := t.write(folder(t.self)+"/session", t.announcement()); err != nil {
+	if err := t.announce(t.session); err != nil {
 		t.log.Error("this node cannot be found in the folder", "error", err)
 	}
 	t.touch()
@@ -243,9 +259,38 @@ func (t *Transport) complain(i agent.ID, file string, err error) {
 	}
 }
 
-// announcement is this member's session file: its number and a signature.
-func (t *Transport) announcement() []byte {
-	return append(t.session[:], ed25519.Sign(t.key, t.announced(t.self, t.session))...)
+// announce writes this member's session file: a number and a signature.
+func (t *Transport) announce(s session) error {
+	return t.write(folder(t.self)+"/session", append(s[:], ed25519.Sign(t.key, t.announced(t.self, s))...))
+}
+
+// reads reports whether frames for a session are taken.
+func (t *Transport) reads(s session) bool {
+	t.door.mu.Lock()
+	defer t.door.mu.Unlock()
+	return s == t.door.present
+}
+
+// renewable reports whether the session may give way to another: no member's starts make
+// the others write their frames again and again.
+func (t *Transport) renewable() bool {
+	t.door.mu.Lock()
+	defer t.door.mu.Unlock()
+	return t.door.renewed.IsZero() || time.Since(t.door.renewed) >= renewing
+}
+
+// renew begins another session. What was written for the present one is never taken
+// again, so that whoever calls it may forget what it has taken of that.
+func (t *Transport) renew() error {
+	t.door.mu.Lock()
+	defer t.door.mu.Unlock()
+	var s session
+	rand.Read(s[:]) // never fails
+	if err := t.announce(s); err != nil {
+		return err
+	}
+	t.door.present, t.door.renewed = s, time.Now()
+	return nil
 }
 
 // sessionOf reads the session file of a member. An error that wraps fs.ErrNotExist says

@@ -241,6 +241,20 @@ func (p *pair) named(t *testing.T, text string) {
 	t.Errorf("the log does not say %q:\n%s", text, p.text.String())
 }
 
+// came waits until so many frames were handed over, and sees that there are no more.
+func (p *pair) came(t *testing.T, want int) {
+	t.Helper()
+	for range 400 {
+		if p.count() >= want {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if got := p.count(); got != want {
+		t.Fatalf("the handler got %d frames, want %d", got, want)
+	}
+}
+
 // What somebody does who can write to the folder is refused, and the file is named:
 // truncated, altered, huge and foreign files, and old ones that come again.
 func TestHostileFiles(t *testing.T) {
@@ -335,6 +349,51 @@ func TestReplayedFiles(t *testing.T) {
 	})
 	p.put(t, l, good)
 	time.Sleep(200 * time.Millisecond)
+}
+
+// What was taken is refused for ever, however often its sender has started since: the
+// first of 65 starts was forgotten, and its frame taken again. No more is remembered than
+// before, and a member's starts do not make the others write anew again and again.
+func TestReplaysOfForgottenStarts(t *testing.T) {
+	p := openPair(t)
+	raw := frame.Append(nil, &frame.Frame{Kind: frame.Hello})
+	to, start := p.b.session, func(k int) session { return session{1, byte(k)} }
+	file := func(k int) (label, []byte) {
+		l := frameLabel(0, 1, 1, start(k), to)
+		b, err := p.a.seal(l, raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l, b
+	}
+	first, replayed := file(0)
+	for k := range maxSessions {
+		p.put(t, first, replayed) // it lies there all the time
+		l, b := file(k)
+		p.put(t, l, b)
+		p.came(t, k+1)
+	}
+	p.put(t, first, replayed)
+	l, b := file(maxSessions)
+	p.put(t, l, b)
+	p.named(t, "a new session in the folder")
+	time.Sleep(200 * time.Millisecond)
+	p.came(t, maxSessions) // what was written before is passed over
+	if err := send(p.a, 1, raw); err != nil {
+		t.Errorf("a frame that is written for the new session: %v", err)
+	}
+	p.came(t, maxSessions+1)
+	to, _ = p.b.sessionOf(1)
+	for k := range maxSessions + 3 { // too soon for another session
+		l, b := file(k)
+		p.put(t, l, b)
+	}
+	p.came(t, 2*maxSessions)
+	time.Sleep(200 * time.Millisecond)
+	p.came(t, 2*maxSessions)
+	if now, err := p.b.sessionOf(1); err != nil || now != to {
+		t.Errorf("a member's starts began one session after the other: %v", err)
+	}
 }
 
 // Names of synchronizers' conflicts, pipes and links in the folder do no harm, and what

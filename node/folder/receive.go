@@ -15,16 +15,16 @@ import (
 // inbox is what a transport knows of the frames of a member. It belongs to the goroutine
 // that receives from that member.
 type inbox struct {
-	seen     map[session]*window
-	sessions []session // of seen, oldest first
-	refused  map[string]stamp
-	present  map[label]bool // files that were there when last looked
+	seen    map[session]*window // since this transport's session began, by the sender's start
+	refused map[string]stamp
+	present map[label]bool // files that were there when last looked
 }
 
 const (
 	// windowSize is how far behind the newest frame another may come.
 	windowSize = 1 << 10
-	// maxSessions is how many starts of a member's node are remembered.
+	// maxSessions is how many starts of a member's node are remembered. When there are
+	// more, a new session of the receiver's begins.
 	maxSessions = 64
 	// rereading is how long a file that cannot be read is left alone.
 	rereading = time.Second
@@ -56,7 +56,7 @@ func (t *Transport) receive(from agent.ID) {
 		frames := t.list(from, t.self)
 		present := map[label]bool{}
 		for _, l := range frames {
-			if l.taken || l.to != t.session { // answers are looked up; of an earlier start
+			if l.taken || !t.reads(l.to) { // answers are looked up; of an earlier session
 				continue
 			}
 			present[l] = true
@@ -80,19 +80,8 @@ func (t *Transport) receive(from agent.ID) {
 	}
 }
 
-// window is that of a session.
-func (in *inbox) window(s session) *window {
-	w := in.seen[s]
-	if w == nil {
-		w = &window{answers: map[uint64][]byte{}}
-		if len(in.sessions) == maxSessions {
-			delete(in.seen, in.sessions[0])
-			in.sessions = in.sessions[1:]
-		}
-		in.seen[s], in.sessions = w, append(in.sessions, s)
-	}
-	return w
-}
+// full reports whether a start of the sender's is one more than are remembered.
+func (in *inbox) full(s session) bool { return in.seen[s] == nil && len(in.seen) >= maxSessions }
 
 // errAgain says that a file has come again.
 var errAgain = errors.New("a frame that was taken before has come again")
@@ -113,7 +102,8 @@ func (t *Transport) look(in *inbox, l label) {
 			return
 		}
 	}
-	if !t.changed(in, at) {
+	full := in.full(l.from)
+	if full && !t.renewable() || !t.changed(in, at) {
 		return
 	}
 	file, err := t.read(at, t.maxFile())
@@ -128,6 +118,10 @@ func (t *Transport) look(in *inbox, l label) {
 		t.refuse(in, l, at, err)
 		return
 	}
+	if full {
+		t.forget(in, l.sender)
+		return
+	}
 	// as from a network: what is no frame is handed over as far as it can be read
 	body, _ = frame.Read(bytes.NewReader(body), t.maxPayload, file[:0])
 	t.mu.Lock()
@@ -140,7 +134,11 @@ func (t *Transport) look(in *inbox, l label) {
 		return
 	}
 	t.touch()
-	w := in.window(l.from)
+	w := in.seen[l.from]
+	if w == nil {
+		w = &window{answers: map[uint64][]byte{}}
+		in.seen[l.from] = w
+	}
 	answer := node.Answer(handler(l.sender, body))
 	w.answers[l.number] = answer
 	if w.newest = max(w.newest, l.number); len(w.answers) > 2*windowSize {
@@ -151,6 +149,16 @@ func (t *Transport) look(in *inbox, l label) {
 		}
 	}
 	t.answer(l, answer)
+}
+
+// forget begins another session, in which nothing of a member's has been taken.
+func (t *Transport) forget(in *inbox, from agent.ID) {
+	if err := t.renew(); err != nil {
+		t.complain(from, folder(t.self)+"/session", err)
+		return
+	}
+	t.log.Info("a new session in the folder", "peer", t.peers[from].name, "starts", len(in.seen))
+	clear(in.seen)
 }
 
 // changed reports whether a file is another than the one that was refused, or may be read

@@ -19,7 +19,8 @@ import (
 	"sotto/node/mark"
 )
 
-// session is the random number of one start of a node.
+// session is a random number: of one start of a node, or of a session that others write
+// for.
 type session [8]byte
 
 // label says which frame a file is about. Names of files are labels, and both the

@@ -75,9 +75,8 @@ func (t *Transport) send(ctx context.Context, to agent.ID, raw []byte) ([]byte, 
 			t.complain(to, folder(to)+"/session", err)
 			return nil, err
 		}
-		if l == nil || l.to != s {
-			old := l
-			if l, err = t.post(to, s, body, old); err != nil {
+		if l == nil {
+			if l, err = t.post(to, s, body, nil); err != nil {
 				return nil, err
 			}
 		}
@@ -86,6 +85,11 @@ func (t *Transport) send(ctx context.Context, to agent.ID, raw []byte) ([]byte, 
 			return answer, nil
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			t.complain(to, path(l.label.answer()), err)
+		}
+		if l.to != s { // and nobody reads it any more
+			if l, err = t.post(to, s, body, l); err != nil {
+				return nil, err
+			}
 		}
 		if !t.pause(ctx) {
 			return nil, errors.New("no answer in the folder yet")

@@ -85,7 +85,8 @@ func Encrypt(path string, old Passphrase, passphrase []byte) error {
 }
 
 // Export is the content of an encrypted key file, to be kept elsewhere: that of a file
-// which is encrypted as it is, else the key under a new passphrase.
+// which is encrypted as it is, else the key under a new passphrase. A config.Error: the
+// key is in the open, and passphrase nil.
 func Export(path string, passphrase Passphrase) ([]byte, error) {
 	key, err := Read(path)
 	if errors.Is(err, ErrPassphrase) {
@@ -93,6 +94,9 @@ func Export(path string, passphrase Passphrase) ([]byte, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if passphrase == nil {
+		return nil, config.Bad("passphrase", "none", "one to keep a key under that lies in the open")
 	}
 	phrase, err := passphrase()
 	if err != nil {

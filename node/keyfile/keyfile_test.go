@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"sotto/config"
 )
 
 // A key could only lie in the open.
@@ -59,6 +61,24 @@ func TestEncryptedKey(t *testing.T) {
 }
 
 const token = "0123456789abcdef"
+
+// A key in the open without a passphrase to keep it under was a panic.
+func TestExportWithoutAPassphrase(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := New(filepath.Join(dir, "key")); err != nil {
+		t.Fatal(err)
+	}
+	var bad *config.Error
+	if _, err := Export(filepath.Join(dir, "key"), nil); !errors.As(err, &bad) || bad.Key != "passphrase" {
+		t.Errorf("a key in the open: %v", err)
+	}
+	if _, err := NewEncrypted(filepath.Join(dir, "other"), []byte("one")); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := Export(filepath.Join(dir, "other"), nil); err != nil || len(b) == 0 {
+		t.Errorf("an encrypted key: %d bytes, %v", len(b), err)
+	}
+}
 
 func TestReadToken(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "token")

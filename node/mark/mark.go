@@ -45,7 +45,7 @@ func u64(b []byte, vs ...uint64) []byte {
 // A Claim is one link of the chain over all that a member has sent to everybody.
 type Claim struct {
 	Sent    uint64            // the round of the last messages; NoRound: there are none
-	Sum     [sha256.Size]byte // over Before, Sent and the messages
+	Sum     [sha256.Size]byte // over Earlier, Sent, Before and the messages, see Of
 	Earlier uint64            // the round of the messages before those; NoRound: none
 	Before  [sha256.Size]byte // the sum then
 }

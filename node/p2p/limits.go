@@ -83,7 +83,7 @@ func limits(members int, r room) (network.ResourceManager, error) {
 			StreamsOutbound: 4*n + 32,
 			Memory:          2 * window,
 		},
-		// two more connections than a member keeps, and then as many that just came
+		// four times what a member keeps: those too many are cut when they have come
 		PeerDefault: rcmgr.ResourceLimits{
 			Conns:           4 * lanesOfMember,
 			ConnsInbound:    3 * lanesOfMember,

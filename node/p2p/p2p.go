@@ -7,7 +7,8 @@
 // the local network by multicast DNS. Connections may go through an HTTP proxy, and by
 // relays that the owner names; a relay sees ciphertext. A connection of anybody who is
 // not on the roster ends when the handshake has shown the key. Frames go over streams
-// that stay open, one after the other: a frame one way, one byte of answer the other.
+// that stay open, one after the other: a frame one way, one byte of answer the other,
+// which a mark may follow.
 package p2p
 
 import (

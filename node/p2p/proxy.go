@@ -82,10 +82,13 @@ func (p *Proxy) authenticate(authFile string) error {
 	return nil
 }
 
-// redact keeps a password out of an error.
+// redact keeps a password out of an error, also where an address cannot be read.
 func redact(u *url.URL, text string) string {
 	if u != nil && u.User != nil {
 		return u.Redacted()
+	}
+	if at := strings.LastIndex(text, "@"); at >= 0 {
+		return "..." + text[at:]
 	}
 	return text
 }

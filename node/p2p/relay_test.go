@@ -269,7 +269,7 @@ func TestByAProxy(t *testing.T) {
 
 func TestParseReach(t *testing.T) {
 	for _, bad := range []string{"", "proxy:3128", "ftp://p:1", "http://", "http://me:secret@p:1",
-		"http://p:1/x"} {
+		"http://p:1/x", "http://me:secret%zz@p:1", "me:secret@p:1", "http:me:secret@p:1"} {
 		if _, err := ParseProxy(bad, ""); err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("proxy %q: %v", bad, err)
 		}

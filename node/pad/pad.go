@@ -11,12 +11,12 @@ import (
 	"sotto/tensor"
 )
 
-// Longest bounds the length of padded answers.
+// Longest is the largest MinAnswerTime that owners may ask for.
 const Longest = time.Hour
 
-// Gate is a gate whose answers all take equally long, so that when a message
-// leaves does not tell how many records were drawn for it. An answer that takes longer
-// than Pad is padded to the next multiple of it: a pad has to be long enough for the
+// Gate is a gate whose answers all take equally long, so that when a message leaves does
+// not tell how many records were drawn for it. An answer that takes longer than
+// MinAnswerTime is padded to the next multiple of it: a pad has to be long enough for the
 // largest batch that may come, on a busy machine too. Where no processor is free for this
 // process, the scheduler may still add to an answer by how much it has worked.
 type Gate struct {
@@ -64,6 +64,6 @@ func waitUntil(at time.Time) {
 	}
 }
 
-// Over returns how many answers of this process have taken longer than Pad. It depends on
-// private data: it is for the owner alone.
+// Over returns how many answers of this process have taken longer than MinAnswerTime. It
+// depends on private data: it is for the owner alone.
 func (p *Gate) Over() uint64 { return p.over.Load() }

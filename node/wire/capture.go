@@ -108,7 +108,8 @@ func (s *Sent) Messages(maxValues int) ([]agent.Message, error) {
 
 // ReadCapture calls f for every frame that Captured wrote, in order. What a killed
 // process left unfinished at the end is left out; other damage is an error that wraps
-// ErrFrame and names the frame.
+// frame.ErrMalformed and has the number of the frame, from 0. Errors of r and f are
+// returned as well.
 func ReadCapture(r io.Reader, f func(Sent) error) error {
 	b := bufio.NewReader(r)
 	var buf []byte

@@ -25,7 +25,8 @@ func NewMemory(agents, maxPayload int) *Memory {
 		senders: make([]sync.Mutex, agents*agents)}
 }
 
-// Open returns the transport of one member. A member that was closed can be opened again.
+// Open returns the transport of one member. A member that was closed can be opened again;
+// one that is open is a panic.
 func (m *Memory) Open(self agent.ID) node.Transport {
 	m.mu.Lock()
 	defer m.mu.Unlock()
