@@ -92,7 +92,7 @@ var badRunFiles = map[string]struct {
 	"epsilon 0": {"target_epsilon = 6|target_epsilon = 0", nil,
 		[]string{`target_epsilon: found "nothing above 0"`, "none"}},
 	"every 0":  {"every = 5|every = 0", nil, []string{"small.toml:30", "evaluate.every: found 0"}},
-	"window 0": {"", []string{"topology.window=0"}, []string{"topology.window: found 0", "1 or more"}},
+	"window 0": {"", []string{"topology.window=0"}, []string{"topology.window: found 0", "1 to 1000"}},
 	"momentum 0": {"", []string{"algorithm.optimizer=momentum", "algorithm.momentum=0"},
 		[]string{"momentum: found 0"}},
 	"beta 0": {"", []string{"algorithm.optimizer=adam", "algorithm.beta1=0"}, []string{"beta1: found 0"}},
