@@ -48,6 +48,7 @@ type Since struct {
 	Previous [32]byte      // its digest
 	Round    uint64        // how many rounds were complete
 	Was      []int         // each member's number then; -1: it is new
+	Holds    bool          // this member's node under the roster before has ended with ErrChange
 	Formers  []mark.Former // this member's keys before, over all rosters that it knows
 }
 

@@ -16,6 +16,7 @@ import (
 	"sotto/agent"
 	"sotto/config"
 	"sotto/node"
+	"sotto/node/frame"
 	"sotto/node/nodetest"
 	"sotto/privacy/ledger"
 	"sotto/privacy/ledger/ledgertest"
@@ -199,4 +200,53 @@ func TestARefusedAmendmentIsNotToldWithoutAPause(t *testing.T) {
 			t.Errorf("%d attempts to send in ten minutes, want at most 3000", n)
 		}
 	})
+}
+
+// cut is a person's end of the links of a run, where frames are lost.
+type cut struct {
+	node.Transport
+	lost func(to agent.ID, f []byte) bool
+}
+
+func (c cut) Send(ctx context.Context, to agent.ID, f []byte) error {
+	if c.lost(to, f) {
+		return fmt.Errorf("%w: cut", node.ErrUnreachable)
+	}
+	return c.Transport.Send(ctx, to, f)
+}
+
+// A member loses its state when one neighbor has gone on to the next roster and another
+// has not heard that this one is ready to. It goes on as well: it was refused there,
+// as the other still waited for it under the roster before, and both waited for good.
+func TestAStateIsLostBetweenRosters(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"dsgd", "dsgt"} {
+		synctest.Test(t, func(t *testing.T) {
+			g := newGenerations(t, name, 40, generation{people: []int{0, 1, 2}},
+				generation{people: []int{1, 2, 0}, from: 20})
+			g.takes = time.Second
+			loser := &comeback{loses: 19, lingers: 5 * time.Minute}
+			g.returns = map[int]*comeback{1: loser}
+			var starts, back atomic.Int64 // of person 1; when it is back
+			g.faults = func(tr node.Transport, person int) node.Transport {
+				if person == 1 && starts.Add(1) == 2 {
+					back.Store(time.Now().UnixNano())
+				}
+				return cut{tr, func(to agent.ID, f []byte) bool {
+					switch since := back.Load(); {
+					case person == 1 && to == 2:
+						return since == 0 && frame.Kind(f[5]) == frame.Progress
+					case person == 0 && to == 1: // it is slow to speak
+						return since > 0 && time.Since(time.Unix(0, since)) < 10*time.Minute
+					}
+					return false
+				}}
+			}
+			g.run(t, nil)
+			if !loser.took || loser.early > 0 {
+				t.Errorf("%s: lost its state: %t; told %d times that the roster does not hold yet", name,
+					loser.took, loser.early)
+			}
+		})
+	}
 }

@@ -197,10 +197,11 @@ func (h *change) other(from agent.ID, f *frame.Frame) error {
 }
 
 // holds reports whether this node's roster does, which follows another: it has taken part
-// under it, or a neighbor has. Node.mu is held.
+// under it, or a neighbor has, or its node under the one before was told so. Node.mu is
+// held.
 func (h *change) holds() bool {
 	s := h.n.cfg.Since
-	return s != nil && (!h.n.greeting ||
+	return s != nil && (s.Holds || !h.n.greeting ||
 		slices.ContainsFunc(h.n.order, func(l *link) bool { return l.round >= s.Round }))
 }
 

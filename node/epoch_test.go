@@ -118,7 +118,8 @@ func (g *generations) once(t *testing.T, person int, disk *ledgertest.CrashFS, n
 			epoch = int(check.Run[1])
 			near(check.Round)
 		}
-		if next >= 0 {
+		follows := next >= 0 // it was told so by the node before
+		if follows {
 			epoch = next
 		}
 		next = epoch + 1
@@ -131,7 +132,7 @@ func (g *generations) once(t *testing.T, person int, disk *ledgertest.CrashFS, n
 		if err != nil {
 			return err
 		}
-		err = g.epoch(t, epoch, person, disk, store, l, near)
+		err = g.epoch(t, epoch, follows, person, disk, store, l, near)
 		l.Close()
 		store.Close()
 		if !errors.Is(err, node.ErrChange) {
@@ -141,7 +142,7 @@ func (g *generations) once(t *testing.T, person int, disk *ledgertest.CrashFS, n
 }
 
 // epoch runs a person's node under one roster.
-func (g *generations) epoch(t *testing.T, epoch, person int, disk *ledgertest.CrashFS,
+func (g *generations) epoch(t *testing.T, epoch int, follows bool, person int, disk *ledgertest.CrashFS,
 	store *checkpoint.Store, l *ledger.File, near func(uint64)) error {
 	now := &g.rosters[epoch]
 	tr := g.open(person, now)
@@ -179,6 +180,9 @@ func (g *generations) epoch(t *testing.T, epoch, person int, disk *ledgertest.Cr
 	}
 	ctx, crash := context.WithCancelCause(context.Background())
 	g.config(&c, disk, epoch, person, crash)
+	if c.Since != nil {
+		c.Since.Holds = follows
+	}
 	c.OnRound = func(r node.RoundReport) {
 		near(r.Round + 1)
 		back := g.returns[person]
@@ -187,6 +191,7 @@ func (g *generations) epoch(t *testing.T, epoch, person int, disk *ledgertest.Cr
 		}
 		switch {
 		case back != nil && !back.took && r.Round == back.loses && r.Round > 0:
+			time.Sleep(back.lingers)
 			crash(errDead)
 		case g.dies[person] > 0 && r.Round >= g.dies[person]:
 			crash(errDead)
@@ -201,17 +206,7 @@ func (g *generations) epoch(t *testing.T, epoch, person int, disk *ledgertest.Cr
 	if err != nil {
 		return err
 	}
-	// its operator has the amendment
-	if e := epoch + 1; e < len(g.rosters) && i == g.asks && c.Next == nil {
-		go func() {
-			if time.Sleep(g.late); ctx.Err() == nil {
-				err := n.Amend(g.amendment(e, person))
-				if err != nil && !errors.Is(err, ledgertest.ErrCrashed) {
-					crash(err)
-				}
-			}
-		}()
-	}
+	g.operate(ctx, n, epoch+1, person, i == g.asks && c.Next == nil, crash)
 	if err = n.Run(ctx); context.Cause(ctx) != nil {
 		err = context.Cause(ctx)
 	}
@@ -220,6 +215,22 @@ func (g *generations) epoch(t *testing.T, epoch, person int, disk *ledgertest.Cr
 	g.accuse(n, now)
 	g.mu.Unlock()
 	return err
+}
+
+// operate has a person's operator give its node the amendment of an epoch, if it asks.
+func (g *generations) operate(ctx context.Context, n *node.Node, epoch, person int, asks bool,
+	crash func(error)) {
+	if !asks || epoch == len(g.rosters) {
+		return
+	}
+	go func() {
+		if time.Sleep(g.late); ctx.Err() == nil {
+			err := n.Amend(g.amendment(epoch, person))
+			if err != nil && !errors.Is(err, ledgertest.ErrCrashed) {
+				crash(err)
+			}
+		}
+	}()
 }
 
 // accuse notes whom a node says to have been rolled back. g.mu is held.

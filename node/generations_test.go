@@ -56,10 +56,11 @@ type generations struct {
 
 // comeback is how a person that has left, or has lost its state, takes part again.
 type comeback struct {
-	epoch    int    // whose roster has it again, or that it is started with
-	loses    uint64 // the round at which its state is lost; 0: it leaves
-	early    int    // times that its roster did not hold yet; then it is given the first one
-	copied   uint64 // its ledger is that of this round; 0: the newest
+	epoch    int           // whose roster has it again, or that it is started with
+	loses    uint64        // the round at which its state is lost; 0: it leaves
+	lingers  time.Duration // how long it goes on then
+	early    int           // times that its roster did not hold yet; then it is given the first one
+	copied   uint64        // its ledger is that of this round; 0: the newest
 	disk     *ledgertest.CrashFS
 	took     bool   // it is back
 	missing  uint64 // charges that it was told of then

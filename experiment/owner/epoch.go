@@ -148,7 +148,7 @@ func (m *Membership) since() *node.Since {
 	if r.Epoch == nil {
 		return nil
 	}
-	s := &node.Since{Round: r.Epoch.Round, Was: make([]int, r.Size)}
+	s := &node.Since{Round: r.Epoch.Round, Was: make([]int, r.Size), Holds: r.Number() <= m.from.Epoch}
 	for _, f := range roster.Formers(m.history.rosters[:m.history.now+1], m.Self) {
 		s.Formers = append(s.Formers, mark.Former{Key: f.Key, Until: f.Until})
 	}
