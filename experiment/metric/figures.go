@@ -2,7 +2,6 @@ package metric
 
 import (
 	"sotto/experiment/rundir"
-	"sotto/internal/parallel"
 	"sotto/model"
 	"sotto/model/score"
 	"sotto/tensor"
@@ -59,7 +58,7 @@ func (s *Scene) Figures() (*rundir.Figures, error) {
 	}
 	resampled := out.Shared && predictions <= mostResampled
 	models, simple := make([]judged, len(tested)), make([]judged, len(tested))
-	err := parallel.With(len(tested), s.Workers, func(k int, scratch *model.Workspace) error {
+	err := s.each(len(tested), func(k int, scratch *model.Workspace) error {
 		own, err := s.scored(tested[k], scratch)
 		if err != nil {
 			return err

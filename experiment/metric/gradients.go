@@ -3,7 +3,6 @@ package metric
 import (
 	"math"
 
-	"sotto/model"
 	"sotto/oracle"
 	"sotto/tensor"
 )
@@ -25,11 +24,12 @@ var gradients = probe{
 			center  = make(tensor.Vec, d)
 			one     = make(tensor.Vec, d)
 			sum     = make([]float64, d)
-			scratch model.Workspace
+			scratch = s.Workspaces.Get()
 
 			loss, squares, most float64
 			count               int
 		)
+		defer s.Workspaces.Put(scratch)
 		for k, x := range s.MeanModel() {
 			center[k] = float32(x)
 		}
@@ -37,12 +37,12 @@ var gradients = probe{
 		for k := range rows {
 			clear(one)
 			record := oracle.BatchOf(s.Records.Trained.Select(rows[k : k+1]))
-			c := s.Model.ClippedGradientSum(one, center, record, math.Inf(1), &scratch)
+			c := s.Model.ClippedGradientSum(one, center, record, math.Inf(1), scratch)
 			if c.NonFinite > 0 {
 				continue
 			}
 			count++
-			loss += s.Model.Loss(center, record, &scratch)
+			loss += s.Model.Loss(center, record, scratch)
 			norm := one.Norm()
 			squares, most = squares+float64(norm*norm), max(most, norm)
 			for j, g := range one {

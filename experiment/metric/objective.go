@@ -2,7 +2,6 @@ package metric
 
 import (
 	"sotto/agent"
-	"sotto/internal/parallel"
 	"sotto/model"
 	"sotto/oracle"
 	"sotto/tensor"
@@ -23,7 +22,7 @@ var objective = probe{
 	},
 	measure: func(s *Scene, out *Rows) {
 		terms := make([]float64, len(s.Records.Parts))
-		parallel.With(len(terms), s.Workers, func(i int, scratch *model.Workspace) error {
+		s.each(len(terms), func(i int, scratch *model.Workspace) error {
 			terms[i] = s.objectiveOf(i, scratch)
 			return nil
 		})

@@ -30,8 +30,8 @@ func (w *Simulation) Scene(workers int) (*metric.Scene, error) {
 		Records: metric.Records{Split: t.Split, Trained: w.trained, Parts: t.Parts},
 		Tests: metric.Tests{Batches: t.Tests, Tested: t.Tested, Honest: e.Honest(),
 			Classify: t.Classifies()},
-		Graph:   g,
-		Workers: workers,
+		Graph: g,
+		Crew:  metric.Crew{Workers: workers, Workspaces: &w.workspaces},
 	}
 	if !f.Private() {
 		s.Run.Delta = 0

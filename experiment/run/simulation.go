@@ -10,6 +10,7 @@ import (
 	"sotto/data"
 	"sotto/experiment"
 	"sotto/internal/parallel"
+	"sotto/model"
 	"sotto/oracle"
 	"sotto/privacy"
 	"sotto/privacy/ledger"
@@ -28,6 +29,8 @@ type Simulation struct {
 	agents  []sim.Agent
 	parties []*experiment.Party
 	trained *data.Dataset // what oracles read: the training records, or their perturbed release
+	// workspaces are those of who looks at the models.
+	workspaces parallel.Free[model.Workspace]
 	// restoring: no answers. Agents of a resumed run, whose state is about to be loaded,
 	// start once more.
 	restoring bool
