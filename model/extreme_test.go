@@ -33,7 +33,7 @@ func extreme(r *rand.Rand, wild int) float32 {
 func TestExtremeRecordsAreClipped(t *testing.T) {
 	r, trials := rand.New(rand.NewPCG(7, 8)), 200
 	if long.Tests {
-		trials = 40_000
+		trials = 10_000
 	}
 	for _, k := range slices.Concat(tasks, layerTasks) {
 		m := k.build(t)
