@@ -284,8 +284,8 @@ func (f *nodeFlags) preflight(w io.Writer, m *owner.Membership) error {
 		if err != nil {
 			return err
 		}
-		row("reserve", "%d further charges of every kind, for answers that crashes lose: with all of them "+
-			"epsilon %s", x.Reserve, rundir.FormatFine(all.Upper))
+		row("reserve", "%s of every kind, for answers that crashes lose: with all of them "+
+			"epsilon %s", config.Count(x.Reserve, "further charge"), rundir.FormatFine(all.Upper))
 	}
 	for _, left := range x.Uncharged {
 		row("not in it", "%s", left)

@@ -80,7 +80,7 @@ func plantedTarget(t *testing.T, p *plantedFault) *audit.Target {
 	return target
 }
 
-var everyMode = flag.Bool("modes", false, "every mode looks for every planted fault, for docs/results/audit.md")
+var everyMode = flag.Bool("modes", false, "every mode looks for every fault, for docs/results/audit.md")
 
 // Every fault is found by the mode that is named, at smoke scale; one that docs/results
 // calls missed by none. With the tag long the images are of full size. With -modes what

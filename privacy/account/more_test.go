@@ -454,6 +454,9 @@ func TestWarnings(t *testing.T) {
 		Scale:     0.01,
 		Sampler:   Sampler{Kind: Poisson, SampleRate: 0.1},
 	}
+	if w := Warnings(r, 1, 1e-4, 1000); w != nil { // 1/(10 n) itself
+		t.Errorf("delta 1e-4: %q", w)
+	}
 	if w := Warnings(r, 1, 1e-5, 1000); w != nil {
 		t.Errorf("a sound plan: %q", w)
 	}

@@ -20,7 +20,7 @@ func Warnings(r Release, noise, delta float64, records int) []string {
 	if n := float64(records); records > 0 {
 		say(delta >= 1/n, "delta %.3g is at least 1/%d: releasing one record in the clear would satisfy it",
 			delta, records)
-		say(delta >= 0.1/n && delta < 1/n,
+		say(delta > 0.1/n && delta < 1/n,
 			"delta %.3g is above 1/(10 n) = %.3g for the largest owner of %d records", delta, 0.1/n, records)
 		expected := r.Sampler.SampleRate * n
 		say(r.Sampler.Kind == Poisson && r.Scale > 0 && math.Abs(r.Scale*expected-1) > 0.05,
