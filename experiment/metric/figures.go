@@ -58,7 +58,7 @@ func (s *Scene) Figures() (*rundir.Figures, error) {
 	}
 	resampled := out.Shared && predictions <= mostResampled
 	models, simple := make([]judged, len(tested)), make([]judged, len(tested))
-	err := s.each(len(tested), func(k int, scratch *model.Workspace) error {
+	err := s.Crew.Do(len(tested), func(k int, scratch *model.Workspace) error {
 		own, err := s.scored(tested[k], scratch)
 		if err != nil {
 			return err

@@ -21,7 +21,7 @@ func (s *Scene) Finished(finish func(i int, shared tensor.Vec) (*finishing.Model
 	out := &rundir.Personal{Figures: names, Models: append(finishing.Candidates[:], "own")}
 	tested := s.Tests.Tested
 	out.Lines = make([]rundir.PersonalLine, len(tested))
-	err := s.each(len(tested), func(k int, scratch *model.Workspace) error {
+	err := s.Crew.Do(len(tested), func(k int, scratch *model.Workspace) error {
 		i := tested[k]
 		m, err := finish(i, s.Sim.Model(i))
 		if err != nil {

@@ -3,6 +3,7 @@ package metric
 import (
 	"math"
 
+	"sotto/model"
 	"sotto/oracle"
 	"sotto/tensor"
 )
@@ -19,48 +20,53 @@ var gradients = probe{
 	name:  "gradients",
 	asked: func(p *Params) bool { return p.Gradients > 0 },
 	measure: func(s *Scene, out *Rows) {
-		var (
-			d       = s.Model.Dim()
-			center  = make(tensor.Vec, d)
-			one     = make(tensor.Vec, d)
-			sum     = make([]float64, d)
-			scratch = s.Workspaces.Get()
-
-			loss, squares, most float64
-			count               int
-		)
-		defer s.Workspaces.Put(scratch)
-		for k, x := range s.MeanModel() {
-			center[k] = float32(x)
-		}
-		rows := s.looked()
-		for k := range rows {
-			clear(one)
-			record := oracle.BatchOf(s.Records.Trained.Select(rows[k : k+1]))
-			c := s.Model.ClippedGradientSum(one, center, record, math.Inf(1), scratch)
-			if c.NonFinite > 0 {
-				continue
-			}
-			count++
-			loss += s.Model.Loss(center, record, scratch)
-			norm := one.Norm()
-			squares, most = squares+float64(norm*norm), max(most, norm)
-			for j, g := range one {
-				sum[j] += float64(g)
-			}
-		}
-		n, norm := float64(count), 0.
-		if count == 0 {
-			most = math.NaN()
-		}
-		for _, g := range sum {
-			norm += float64(g / n * (g / n))
-		}
-		out.all("train_loss", loss/n)
-		out.all("gradient_norm", math.Sqrt(norm))
-		out.all("gradient_rms", math.Sqrt(squares/n))
-		out.all("gradient_max", most)
+		s.Crew.Do(1, func(_ int, scratch *model.Workspace) error {
+			s.gradients(out, scratch)
+			return nil
+		})
 	},
+}
+
+func (s *Scene) gradients(out *Rows, scratch *model.Workspace) {
+	var (
+		d      = s.Model.Dim()
+		center = make(tensor.Vec, d)
+		one    = make(tensor.Vec, d)
+		sum    = make([]float64, d)
+
+		loss, squares, most float64
+		count               int
+	)
+	for k, x := range s.MeanModel() {
+		center[k] = float32(x)
+	}
+	rows := s.looked()
+	for k := range rows {
+		clear(one)
+		record := oracle.BatchOf(s.Records.Trained.Select(rows[k : k+1]))
+		c := s.Model.ClippedGradientSum(one, center, record, math.Inf(1), scratch)
+		if c.NonFinite > 0 {
+			continue
+		}
+		count++
+		loss += s.Model.Loss(center, record, scratch)
+		norm := one.Norm()
+		squares, most = squares+float64(norm*norm), max(most, norm)
+		for j, g := range one {
+			sum[j] += float64(g)
+		}
+	}
+	n, norm := float64(count), 0.
+	if count == 0 {
+		most = math.NaN()
+	}
+	for _, g := range sum {
+		norm += float64(g / n * (g / n))
+	}
+	out.all("train_loss", loss/n)
+	out.all("gradient_norm", math.Sqrt(norm))
+	out.all("gradient_rms", math.Sqrt(squares/n))
+	out.all("gradient_max", most)
 }
 
 // looked are the records that gradients looks at, evenly spaced among those of all

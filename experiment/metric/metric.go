@@ -95,23 +95,9 @@ type Scene struct {
 	Records Records
 	Tests   Tests
 	Graph   *topology.Graph // of the first round
-	Crew
-}
-
-// Crew is how many goroutines look, and their scratch memory from one look to the next:
-// that of a large network takes longer to make than a look at a few records.
-type Crew struct {
-	Workers    int
-	Workspaces *parallel.Free[model.Workspace]
-}
-
-// each calls f for 0 .. n-1, as parallel.For does.
-func (c *Crew) each(n int, f func(i int, scratch *model.Workspace) error) error {
-	return parallel.For(n, c.Workers, func(i int) error {
-		w := c.Workspaces.Get()
-		defer c.Workspaces.Put(w)
-		return f(i, w)
-	})
+	// Crew looks. Its scratch memory is that of the look before: making that of a large
+	// network takes longer than a look at a few records.
+	Crew *parallel.Crew[model.Workspace]
 }
 
 // Run is what probes may depend on beside the agents.

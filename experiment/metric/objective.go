@@ -22,7 +22,7 @@ var objective = probe{
 	},
 	measure: func(s *Scene, out *Rows) {
 		terms := make([]float64, len(s.Records.Parts))
-		s.each(len(terms), func(i int, scratch *model.Workspace) error {
+		s.Crew.Do(len(terms), func(i int, scratch *model.Workspace) error {
 			terms[i] = s.objectiveOf(i, scratch)
 			return nil
 		})

@@ -24,7 +24,7 @@ var tests = probe{
 	measure: func(s *Scene, out *Rows) {
 		tested := s.Tests.Tested
 		acc, loss := make([]float64, len(tested)), make([]float64, len(tested))
-		s.each(len(tested), func(k int, scratch *model.Workspace) error {
+		s.Crew.Do(len(tested), func(k int, scratch *model.Workspace) error {
 			i := tested[k]
 			ev := model.Evaluate(s.Model, s.Sim.Model(i), s.Tests.Batches[i], scratch)
 			acc[k] = float64(ev.Correct) / float64(max(1, ev.Samples))
@@ -71,7 +71,7 @@ func (s *Scene) classAccuracies() [][]float64 {
 	for c := range of {
 		of[c] = make([]float64, n)
 	}
-	s.each(n, func(k int, scratch *model.Workspace) error {
+	s.Crew.Do(n, func(k int, scratch *model.Workspace) error {
 		i := s.Tests.Tested[k]
 		tests := s.Tests.Batches[i]
 		out := tensor.NewMat(tests.Len(), s.Model.Outputs())

@@ -5,6 +5,8 @@ import (
 
 	"sotto/experiment/metric"
 	"sotto/experiment/rundir"
+	"sotto/internal/parallel"
+	"sotto/model"
 )
 
 // Scene is the simulation as it is now, for whoever may see all of it.
@@ -15,6 +17,11 @@ func (w *Simulation) Scene(workers int) (*metric.Scene, error) {
 	if err != nil {
 		return nil, err
 	}
+	if w.lookers == nil {
+		w.lookers = &parallel.Crew[model.Workspace]{Least: 1, Batch: 1,
+			Scratch: func() *model.Workspace { return new(model.Workspace) }}
+	}
+	w.lookers.Workers = workers
 	s := &metric.Scene{
 		Run: metric.Run{
 			Pacing:    f.Pacing,
@@ -31,7 +38,7 @@ func (w *Simulation) Scene(workers int) (*metric.Scene, error) {
 		Tests: metric.Tests{Batches: t.Tests, Tested: t.Tested, Honest: e.Honest(),
 			Classify: t.Classifies()},
 		Graph: g,
-		Crew:  metric.Crew{Workers: workers, Workspaces: &w.workspaces},
+		Crew:  w.lookers,
 	}
 	if !f.Private() {
 		s.Run.Delta = 0

@@ -29,8 +29,8 @@ type Simulation struct {
 	agents  []sim.Agent
 	parties []*experiment.Party
 	trained *data.Dataset // what oracles read: the training records, or their perturbed release
-	// workspaces are those of who looks at the models.
-	workspaces parallel.Free[model.Workspace]
+	// lookers look at the models, see Scene.
+	lookers *parallel.Crew[model.Workspace]
 	// restoring: no answers. Agents of a resumed run, whose state is about to be loaded,
 	// start once more.
 	restoring bool

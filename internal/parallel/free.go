@@ -6,7 +6,7 @@ import "sync"
 // garbage collections, so that large scratch memory is made and cleared once: it holds as
 // much as was ever in use at a time.
 type Free[T any] struct {
-	New  func() *T // nil: a zero T
+	New  func() *T
 	lock sync.Mutex
 	free []*T
 }
@@ -16,10 +16,7 @@ func (f *Free[T]) Get() *T {
 	f.lock.Lock()
 	defer f.lock.Unlock()
 	n := len(f.free)
-	switch {
-	case n == 0 && f.New == nil:
-		return new(T)
-	case n == 0:
+	if n == 0 {
 		return f.New()
 	}
 	x := f.free[n-1]

@@ -18,9 +18,6 @@ func TestFreeKeeps(t *testing.T) {
 	if y := f.Get(); y != x || made != 1 {
 		t.Errorf("%d were made", made)
 	}
-	if zero := new(Free[int]); *zero.Get() != 0 {
-		t.Error("without New there is no zero value")
-	}
 	f.Put(x)
 	var all sync.WaitGroup
 	for range 8 {
