@@ -19,8 +19,9 @@ import (
 // bodies of its messages are replaced, by the same ones for all receivers. It knows what
 // an honest agent in its place knows, not what others send to others.
 type Adversaries struct {
-	Agents []int `toml:"adversaries,omitempty"` // numbers of agents, ascending
-	// Attack is what they all send in place of a vector x:
+	// Agents are the numbers of those that send an attack, ascending.
+	Agents []int `toml:"adversaries,omitempty"`
+	// Attack is what adversaries send in place of a vector x:
 	//
 	//	sign-flip   -s x
 	//	large-norm  s times a vector of signs, drawn from the public seed,

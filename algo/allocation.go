@@ -19,9 +19,13 @@ import (
 //	paper     epsilon proportional to C^(t/3): Proposition 2 as published,
 //	          the wrong way round (replication)
 type Allocation struct {
-	Alloc       string  `toml:"alloc"`
-	Contraction float64 `toml:"contraction,omitempty"` // C in (0, 1), not for equal
-	// 4 (Gaussian noise, default but for paper) or 3 (Laplace noise)
+	// Alloc says how an agent's budget is spread over its updates: "equal" (default),
+	// "late", "expected", or "paper" of replications.
+	Alloc string `toml:"alloc"`
+	// Contraction is C in (0, 1), by which an update is thought to come nearer; not for
+	// equal.
+	Contraction float64 `toml:"contraction,omitempty"`
+	// Root is 4 (of Gaussian noise, default but for paper) or 3 (of Laplace noise).
 	Root float64 `toml:"alloc_root,omitempty"`
 }
 

@@ -26,7 +26,7 @@ type BCDParams struct {
 	// λ_i = 1/m_i the sensitivity of a minimiser does not fall with m_i.
 	FitLambda float64 `toml:"fit_lambda,omitempty"`
 	Propagate uint64  `toml:"propagate,omitempty"` // own wakes of model propagation after a start by fit
-	Norm      string  `toml:"norm"`                // of clipping: "l2" asks grad-full, "l1" asks grad-full-l1
+	Norm      string  `toml:"norm"`                // in which gradients are clipped: "l2" (default) or "l1"
 	// Updates is the number T_i of updates of each agent, after which it serves its last
 	// vector; 0: as many as it wakes.
 	Updates      int   `toml:"updates,omitempty"`

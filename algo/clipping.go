@@ -28,16 +28,18 @@ import (
 // Decentralized Learning with Adaptive Noise" intends; its own noise follows the private
 // gradient. κ, the mean and the bounds are ours.
 type Clipping struct {
-	Kind  string  `toml:"clipping,omitempty"`      // "" is constant
-	Least float64 `toml:"clip_min,omitempty"`      // C_min > 0; 0: C_0/1000
-	Most  float64 `toml:"clip_max,omitempty"`      // quantile: C_max; 0: 1000 C_0
-	Decay float64 `toml:"clip_decay,omitempty"`    // schedule: r in (0, 1]
-	Rate  float64 `toml:"clip_rate,omitempty"`     // quantile: η_C > 0; 0 means .2
-	Share float64 `toml:"clip_quantile,omitempty"` // quantile: γ in (0, 1); 0 means .5
-	// quantile: noise of the number of records within C_k; 0: a twentieth of the expected
-	// batch
+	// Kind says how the clip changes from round to round: "constant" (default),
+	// "schedule", "quantile" of gradients, or "released", by what was answered.
+	Kind  string  `toml:"clipping,omitempty"`
+	Least float64 `toml:"clip_min,omitempty"`      // the least clip, above 0; 0: max_grad_norm/1000
+	Most  float64 `toml:"clip_max,omitempty"`      // quantile: the largest clip; 0: 1000 max_grad_norm
+	Decay float64 `toml:"clip_decay,omitempty"`    // schedule: factor of each round, in (0, 1]
+	Rate  float64 `toml:"clip_rate,omitempty"`     // quantile: how fast it follows, > 0; 0 means .2
+	Share float64 `toml:"clip_quantile,omitempty"` // quantile: which one, in (0, 1); 0 means .5
+	// quantile: noise of the number of records within the clip; 0: a twentieth of the
+	// expected batch
 	Count  float64 `toml:"clip_count_std,omitempty"`
-	Factor float64 `toml:"clip_factor,omitempty"` // released: κ > 0; 0 means 2
+	Factor float64 `toml:"clip_factor,omitempty"` // released: clip over the norm of answers, > 0; 0 means 2
 	// released: weight of E_{k-1} in E_k, in [0, 1); 0 means .9
 	Average float64 `toml:"clip_average,omitempty"`
 }

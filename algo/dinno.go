@@ -18,12 +18,13 @@ type DiNNOParams struct {
 	// in every round, as in the authors' code: with one primal step that is sign descent;
 	// "sgd", "momentum" or "adam", whose moments persist.
 	Optimizer
-	Mixing              // plain only
-	Momentum    float64 `toml:"momentum,omitempty"`
-	Rho         float64 `toml:"rho"`          // penalty ρ > 0; default .5
-	RhoScale    float64 `toml:"rho_scale"`    // factor on ρ at the beginning of each round, >= 1; default 1
-	RhoMax      float64 `toml:"rho_max"`      // ρ stays at most this; default 10
-	PrimalSteps int     `toml:"primal_steps"` // T >= 1 steps, and queries, a round; default 1
+	// Mixing is "plain" (default): robust rules are refused.
+	Mixing
+	Momentum    float64 `toml:"momentum,omitempty"` // β in [0, 1), of optimizer momentum
+	Rho         float64 `toml:"rho"`                // penalty ρ > 0; default .5
+	RhoScale    float64 `toml:"rho_scale"`          // factor on ρ before each round, >= 1; default 1
+	RhoMax      float64 `toml:"rho_max"`            // ρ stays at most this; default 10
+	PrimalSteps int     `toml:"primal_steps"`       // T >= 1 steps, and queries, a round; default 1
 	// SelfProx adds ρ‖θ-θ_i^k‖² to the primal objective: the paper's sum over neighbors
 	// includes i.
 	SelfProx bool `toml:"self_prox,omitempty"`

@@ -12,7 +12,7 @@ var _ agent.Mixer = (*DSGT)(nil)
 // DSGTParams are the parameters of DP-DSGT.
 type DSGTParams struct {
 	StepSize
-	Mixing // plain only
+	Mixing // "plain" (default): robust rules are refused
 }
 
 // DSGT is differentially private decentralized stochastic gradient tracking: Bayrooti,

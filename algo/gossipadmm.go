@@ -18,10 +18,12 @@ var _ agent.Algorithm = (*GossipADMM)(nil)
 // GossipADMMParams are the parameters of gossip ADMM.
 type GossipADMMParams struct {
 	Personal
-	Rho        float64 `toml:"rho"`         // ρ > 0; default 1
+	Rho        float64 `toml:"rho"`         // penalty ρ > 0; default 1
 	LocalSteps int     `toml:"local_steps"` // gradient steps on the own model in each wake; default 10
-	Start      string  `toml:"start"`       // "zero", "init" or "fit", as in BCDParams
-	FitLambda  float64 `toml:"fit_lambda,omitempty"`
+	// Start is "zero", "init" for the common initial parameters, or "fit": the minimiser
+	// of the agent's own loss, by one answer of oracle "fit".
+	Start     string  `toml:"start"`
+	FitLambda float64 `toml:"fit_lambda,omitempty"` // λ of that loss, a public constant; 0 means λ_i
 }
 
 // GossipADMM minimises Personal's objective by pairwise exchanges: Vanhaesebrouck,

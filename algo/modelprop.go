@@ -5,7 +5,7 @@ import "sotto/agent"
 // FitParams are the parameters of the algorithms that only use an agent's own minimiser.
 type FitParams struct {
 	Personal
-	FitLambda float64 `toml:"fit_lambda,omitempty"` // as in BCDParams
+	FitLambda float64 `toml:"fit_lambda,omitempty"` // λ of an agent's loss, a public constant; 0 means λ_i
 }
 
 // NewModelPropagation decodes FitParams. Model propagation spreads local models over the

@@ -16,10 +16,13 @@ import (
 // is a matrix of objective weights, not a mixing matrix. The constants are public: where
 // record counts are private, λ and c must be given.
 type Personal struct {
-	// μ > 0: large for local models, small for one common model
-	Mu     float64 `toml:"mu"`
-	Lambda float64 `toml:"lambda,omitempty"` // λ_i > 0; 0 means 1/m_i
-	// c_i in (0, 1]; 0 means m_i/max m, and 1/(10 max m) without records
+	// Mu is the weight of agents' own losses, above 0: large for local models, small for
+	// one common model.
+	Mu float64 `toml:"mu"`
+	// Lambda is the weight λ_i of the regulariser, above 0; 0 means 1/m_i, m_i records.
+	Lambda float64 `toml:"lambda,omitempty"`
+	// Confidence is the weight c_i of each agent's loss, in (0, 1]; 0 means m_i/max m,
+	// and 1/(10 max m) without records.
 	Confidence float64 `toml:"confidence,omitempty"`
 	// ConfidencePower is the power of m_i/max m in c_i, 0 to 4; 0 means 1, as published.
 	// The noise that an agent adds to its mean gradient has a variance proportional to

@@ -21,7 +21,7 @@ const leastMass = 1e-12
 type SGPParams struct {
 	StepSize
 	Optimizer
-	Mixing              // plain only
+	Mixing              // "plain" (default): robust rules are refused
 	Momentum    float64 `toml:"momentum,omitempty"` // β in [0, 1)
 	WeightDecay float64 `toml:"weight_decay"`       // public L2 factor, added after the answer; >= 0
 }

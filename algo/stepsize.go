@@ -18,11 +18,13 @@ import (
 //
 // warmup = w multiplies the first w of them by (k+1)/w, whatever the schedule.
 type StepSize struct {
-	StepSize      float64 `toml:"step_size"`                 // η_0 > 0, finite
-	StepSizeFinal float64 `toml:"step_size_final,omitempty"` // geometric and cosine: η_{K-1} > 0
+	StepSize      float64 `toml:"step_size"`                 // of the first round, above 0 and finite
+	StepSizeFinal float64 `toml:"step_size_final,omitempty"` // of the last one, geometric and cosine; above 0
 	StepSizeTau   float64 `toml:"step_size_tau,omitempty"`   // inverse only: rounds until η is halved, > 0
-	Warmup        uint64  `toml:"warmup,omitempty"`          // rounds of linear warm-up
-	Schedule      string  `toml:"schedule"`
+	Warmup        uint64  `toml:"warmup,omitempty"`          // rounds over which steps grow to their size
+	// Schedule says how steps change over the rounds: "const" (default), "geometric",
+	// "inverse" or "cosine".
+	Schedule string `toml:"schedule"`
 }
 
 func (s *StepSize) validate() error {

@@ -20,14 +20,14 @@ type HousesParams struct {
 	// and standard deviation of all records, as published, which is a release of its own
 	// that nobody pays for (Split.Derived).
 	Scaling      string  `toml:"scaling"`
-	TestFraction float64 `toml:"test_fraction"` // of each class; default .2
+	TestFraction float64 `toml:"test_fraction"` // of the records of each class; default .2
 	// of the draw of test records, whatever the run's seed; default 42
 	SplitSeed uint64 `toml:"split_seed"`
 	// Limit and TestLimit keep as many records of each part, drawn with SplitSeed; 0
 	// keeps all.
 	Limit        int  `toml:"limit"`
 	TestLimit    int  `toml:"test_limit"`
-	AllowAltered bool `toml:"allow_altered"`
+	AllowAltered bool `toml:"allow_altered"` // reads files that are not the published ones
 }
 
 // housesMeridian is the mean longitude of all block groups, 8,914 of which lie west of

@@ -17,8 +17,8 @@ import (
 
 // MovieLensParams are the parameters of "movielens" and "made-ratings".
 type MovieLensParams struct {
-	Path string `toml:"path"` // of u.data; "" is ml-100k/u.data below the data folder
-	// of u.item, which features genres needs; "" is ml-100k/u.item below the data folder
+	Path string `toml:"path"` // the file u.data; "" is ml-100k/u.data below the data folder
+	// file u.item, which features genres needs; "" is ml-100k/u.item in the data folder
 	Items string `toml:"items"`
 	// TestFraction of every user's ratings is held out, drawn with the seed and rounded
 	// down; default .2.
@@ -29,11 +29,11 @@ type MovieLensParams struct {
 	// features are a release of everybody's ratings that nobody has paid for
 	// (Split.Derived).
 	Features string `toml:"features"`
-	Dim      int    `toml:"dim"` // of factorised features; default 20
+	Dim      int    `toml:"dim"` // number of factorised features; default 20
 	// the longest vector's norm: all are scaled by one factor; default 1
 	FeatureNorm float64 `toml:"feature_norm"`
 	ALSLambda   float64 `toml:"als_lambda"` // regularisation of the factorisation, 1e-6 to 1e6; default 10
-	ALSSweeps   int     `toml:"als_sweeps"` // its alternations; default 20
+	ALSSweeps   int     `toml:"als_sweeps"` // alternations of the factorisation; default 20
 	// PublicUsers is the number of users, drawn with the seed, who gave their ratings
 	// openly. They are in neither part. Default 100.
 	PublicUsers int `toml:"public_users"`

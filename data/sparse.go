@@ -10,15 +10,15 @@ import (
 
 // LibSVMParams are the parameters of "libsvm", a sparse text file of the user's.
 type LibSVMParams struct {
-	Path         string  `toml:"path"`
-	TestPath     string  `toml:"test_path"` // "" holds out test_fraction of path, drawn with the seed
-	TestFraction float64 `toml:"test_fraction"`
+	Path         string  `toml:"path"`          // file of the training records
+	TestPath     string  `toml:"test_path"`     // "" holds out test_fraction of path, drawn with the seed
+	TestFraction float64 `toml:"test_fraction"` // above 0 and below 1; default .25
 	// number of features, at least 1: it is not taken from the data
 	Dim        int       `toml:"dim"`
 	Classes    []float64 `toml:"label_values"` // label values in order; default [-1, 1]
 	Regression bool      `toml:"regression"`   // labels are numbers to predict
-	Limit      int       `toml:"limit"`
-	TestLimit  int       `toml:"test_limit"`
+	Limit      int       `toml:"limit"`        // how many training records are kept, the first ones; 0: all
+	TestLimit  int       `toml:"test_limit"`   // as limit, of test records
 }
 
 // libsvmFile loads the user's file; see libsvm.Read for its faults.

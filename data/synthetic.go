@@ -13,8 +13,8 @@ import (
 type LinearTasksParams struct {
 	Agents     int     `toml:"agents"`      // groups, 1 to 1,000,000; default 100
 	Dim        int     `toml:"dim"`         // features, 2 to 10,000; default 100
-	MinRecords int     `toml:"records_min"` // training records of each agent are uniform in
-	MaxRecords int     `toml:"records_max"` // [records_min, records_max], 1 to 100,000; default 10 and 100
+	MinRecords int     `toml:"records_min"` // fewest training records of an agent, 1 to 100,000; default 10
+	MaxRecords int     `toml:"records_max"` // most of them, up to 100,000: drawn uniformly; default 100
 	Flip       float64 `toml:"flip"`        // probability that a label is wrong, 0 to .5; default .05
 	Test       int     `toml:"test"`        // test records of each agent, 1 to 100,000; default 100
 	// Points is how features are drawn: uniform on the unit "sphere" (default), or in the

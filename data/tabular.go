@@ -124,9 +124,9 @@ func (d *Dataset) regions(t *Table) {
 
 // AdultParams are the parameters of "adult-a9a".
 type AdultParams struct {
-	Limit        int  `toml:"limit"` // first records of each part; 0 keeps all
-	TestLimit    int  `toml:"test_limit"`
-	AllowAltered bool `toml:"allow_altered"`
+	Limit        int  `toml:"limit"`         // how many training records are kept, the first ones; 0: all
+	TestLimit    int  `toml:"test_limit"`    // as limit, of test records
+	AllowAltered bool `toml:"allow_altered"` // reads files that are not the published ones
 }
 
 const adultFeatures = 123

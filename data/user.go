@@ -19,29 +19,29 @@ import (
 
 // CSVParams are the parameters of "csv", a delimited text file of the user's.
 type CSVParams struct {
-	Path string `toml:"path"` // training records
+	Path string `toml:"path"` // file of the training records
 	// test records; "" holds out test_fraction of path, drawn with the seed
 	TestPath string `toml:"test_path"`
 	// TestFraction counts without test_path, within each group; default .25.
 	TestFraction float64 `toml:"test_fraction"`
-	Header       bool    `toml:"header"`    // default true
-	Delimiter    string  `toml:"delimiter"` // one character; default ","
+	Header       bool    `toml:"header"`    // the first row has the columns' names; default true
+	Delimiter    string  `toml:"delimiter"` // between cells, one character; default ","
 	// cells that stand for a missing number; rows with one are dropped
 	Missing []string `toml:"missing"`
 	Drop    []string `toml:"drop"`   // columns left out; columns are named or counted from 1
-	Label   string   `toml:"label"`  // column of classes; or
-	Target  string   `toml:"target"` // column of numbers to predict
+	Label   string   `toml:"label"`  // column of classes; or target
+	Target  string   `toml:"target"` // column of numbers to predict; or label
 	// Classes are the label's values in order. They are asked for, not collected: which
 	// values occur is a fact about the data.
 	Classes []string `toml:"label_values"`
 	Group   string   `toml:"group"`  // column that names the owner of a record; "" for none
-	Groups  []string `toml:"groups"` // its values in order
+	Groups  []string `toml:"groups"` // the owners' names in that column, in order
 	// Bounds are [low, high] of features, by column: values are clamped and scaled to [0,
 	// 1]. Other features are left as they are. Take bounds from public knowledge, not
 	// from the data.
 	Bounds    map[string][]float64 `toml:"bounds"`
-	Limit     int                  `toml:"limit"`
-	TestLimit int                  `toml:"test_limit"`
+	Limit     int                  `toml:"limit"`      // how many training records are kept; 0: all
+	TestLimit int                  `toml:"test_limit"` // as limit, of test records
 	CSVNames
 }
 

@@ -24,9 +24,10 @@ type Arrivals struct {
 	// (default) has all there from the start. Rounds of an asynchronous run are the
 	// agent's own wakes.
 	Arrival string `toml:"arrival,omitempty"`
-	// probability that a record is there at the start, 0 to below 1
+	// ArrivalStart is the probability that a record is there at the start, 0 to below 1.
 	ArrivalStart float64 `toml:"arrival_start,omitempty"`
-	// default: the run's, or the mean number of an agent's wakes
+	// ArrivalRounds are the rounds by whose end all records have come; default: the
+	// run's, or the mean number of an agent's wakes.
 	ArrivalRounds uint64 `toml:"arrival_rounds,omitempty" allowed:"2 to the length of the run"`
 }
 

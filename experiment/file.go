@@ -62,26 +62,32 @@ const (
 
 // RunParams are the keys of a run file that belong to no section.
 type RunParams struct {
-	Name string `toml:"name"` // 1 to 64 letters, digits, "._-", the first no sign; default "run"
+	// Name is of the run and its directory: 1 to 64 letters, digits, "._-", the first no
+	// sign; default "run".
+	Name string `toml:"name"`
 	Seed uint64 `toml:"seed"` // of all that is drawn; default 1
-	// Rounds, or steps of each token; default the algorithm's, or 100.
+	// Rounds of training, or steps of each token; default the algorithm's, or 100.
 	Rounds uint64 `toml:"rounds" allowed:"1 to 4294967296"`
 	// Trial, from 1, is one of a search: it has batches and noise of its own. 0: none.
 	Trial uint64 `toml:"trial,omitempty"`
 }
 
-// TopologyParams is the [topology] section, beside the parameters of the graph itself.
+// TopologyParams is the [topology] section, beside the parameters of the graph itself:
+// see topology.Spec.
 type TopologyParams struct {
-	Graph   string `toml:"graph"`             // see topology.Spec; default "ring"
-	Agents  int    `toml:"agents"`            // 1 to 16,777,216; default 10
-	Weights string `toml:"weights,omitempty"` // see topology.Spec
-	// Dropout is the probability, 0 to below 1, that a link is missing from a round;
-	// Window the number of rounds, 1 to 1,000, whose links together must connect all
-	// agents, where links change; 0: not given. See topology.Spec.
+	Graph  string `toml:"graph"`  // who talks to whom, a family of graphs; default "ring"
+	Agents int    `toml:"agents"` // how many owners take part, 1 to 16,777,216; default 10
+	// Weights is the rule of the mixing matrix; default "metropolis", of lists that have
+	// weights "file", of directed graphs "column", of similar agents "objective".
+	Weights string `toml:"weights,omitempty"`
+	// Dropout is the probability, 0 to below 1, that a link is missing from a round.
 	Dropout float64 `toml:"dropout,omitempty"`
-	Window  uint64  `toml:"window,omitempty" allowed:"1 to 1000"`
-	// Wake "pair": in every round one random agent averages with one random neighbor, of
-	// algorithm gossip-average. "": all do with all neighbors.
+	// Window is the number of rounds, 1 to 1,000, whose links together must connect all
+	// agents, where links change. Default: 10 with dropout, else the rounds after which
+	// the graph repeats.
+	Window uint64 `toml:"window,omitempty" allowed:"1 to 1000"`
+	// Wake "pair" has one random agent average with one random neighbor in every round,
+	// of algorithm gossip-average. "": all do with all neighbors.
 	Wake string `toml:"wake,omitempty"`
 	// Vectors says whose angles a graph of similar agents compares: "hidden" (default),
 	// the vectors behind generated data, or "data", each agent's mean record, which only
@@ -97,13 +103,13 @@ func (p *TopologyParams) Directed() bool {
 
 // DataParams is the [data] section, beside the parameters of data set and partition.
 type DataParams struct {
-	Dataset    string `toml:"dataset"`     // of data.Datasets, or memory.Name; default "glyphs"
-	Partition  string `toml:"partition"`   // of data.Partitions; default "iid"
+	Dataset    string `toml:"dataset"`     // where the records come from; default "glyphs"
+	Partition  string `toml:"partition"`   // how they are dealt to agents; default "iid"
 	AllowEmpty bool   `toml:"allow_empty"` // agents may have no records to train on
 	// UnitColumn names the column of an owner's file with the id of each record's person.
 	UnitColumn string `toml:"unit_column,omitempty"`
 	// Schema is the file that says what a record of data set table is, a path from the
-	// folder of the run file. See SchemaDigest.
+	// folder of the run file.
 	Schema string `toml:"schema,omitempty"`
 	// SchemaDigest is the schema's, in hex. It is filled in, so that it is part of the
 	// run's identity; a given one is checked.
@@ -118,7 +124,7 @@ func (p *DataParams) augmented() bool { return p.Augmentation != (oracle.Augment
 
 // ModelParams is the [model] section, beside the parameters of the model itself.
 type ModelParams struct {
-	Name      string `toml:"name"`                // of model.Models; default "mlp"
+	Name      string `toml:"name"`                // what is trained; default "mlp"
 	Precision string `toml:"precision,omitempty"` // of products: "float32" (default) or "bf16"
 	// InitFrom is a safetensors file of public initial parameters: nothing is charged for
 	// them. builtin:NAME is one that comes with the program.
@@ -126,8 +132,8 @@ type ModelParams struct {
 	// InitDigest is the file's SHA-256 in hex. It is filled in, so that it is part of the
 	// run's identity; a given one is checked.
 	InitDigest string `toml:"init_digest,omitempty"`
-	// TrainLayers > 0: only the last so many layers that have parameters are trained and
-	// sent, those before keep the values of init_from. 0: all are.
+	// TrainLayers is how many of the last layers that have parameters are trained and
+	// sent; those before keep the values of init_from. 0: all are.
 	TrainLayers int `toml:"train_layers,omitempty"`
 	// Personal is the section [personal].
 	Personal finishing.Params `toml:"-"`
@@ -135,12 +141,14 @@ type ModelParams struct {
 
 // EvaluateParams is the [evaluate] section.
 type EvaluateParams struct {
-	Every uint64 `toml:"every" allowed:"1 or more"` // rounds between evaluations; 0 means ten evaluations
-	// "all": every agent on the whole test set; "own": on its own part, or without one
-	// on those that validation holds out of its records; "validation": on all held-out
-	// records
-	On    string `toml:"on"`              // default "all"
-	Limit int    `toml:"limit,omitempty"` // of test records, the first ones; 0: all
+	// Every is how many rounds lie between two looks at the models. Default: a tenth of
+	// the run.
+	Every uint64 `toml:"every" allowed:"1 or more"`
+	// On says what each agent's model is tested on: "all" (default), the whole test set;
+	// "own", its own part, or without one what validation holds out of its records;
+	// "validation", all held-out records.
+	On    string `toml:"on"`
+	Limit int    `toml:"limit,omitempty"` // how many test records are used, the first ones; 0: all
 	// Validation, 0 to below 1, is the share of every agent's records that is held out.
 	Validation float64 `toml:"validation,omitempty"`
 	ScoreParams

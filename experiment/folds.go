@@ -15,7 +15,7 @@ import (
 // and test records of the data set are dealt anew to Folds folds; those of one fold are
 // the test records of a run, all others its training records.
 type FoldParams struct {
-	// Folds is their number, 2 to MaxFolds; 0: the data set's own test records.
+	// Folds of a cross-validation, 2 to 1,000; 0: the data set's own test records.
 	Folds int `toml:"folds,omitempty"`
 	// Repeats is how often records are dealt, each time otherwise; 0 is 1.
 	Repeats int `toml:"repeats,omitempty"`

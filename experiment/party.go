@@ -194,9 +194,9 @@ func (e *Experiment) open(l ledger.Ledger, a *plan.Agent) error {
 
 // AlgorithmParams is the section [algorithm], with what every algorithm has.
 type AlgorithmParams struct {
-	Name string `toml:"name"` // default "dsgd"
+	Name string `toml:"name"` // how agents learn together; default "dsgd"
 	// Messages is the format of what agents send: "float32" (default) or "bf16", half as
-	// long (algo.Rounded).
+	// long.
 	Messages string `toml:"messages,omitempty"`
 	QuestionParams
 }

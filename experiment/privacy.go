@@ -15,21 +15,38 @@ import (
 // PrivacyParams is the [privacy] section. noise_multiplier is the noise standard
 // deviation over max_grad_norm under every adjacency.
 type PrivacyParams struct {
-	Mechanism       string  `toml:"mechanism"`                  // default "gaussian"
-	TargetEpsilon   float64 `toml:"target_epsilon,omitempty"`   // above 0 and finite; 0: not stated
-	NoiseMultiplier float64 `toml:"noise_multiplier,omitempty"` // above 0 and finite; 0: not stated
-	TargetDelta     float64 `toml:"target_delta"`               // above 0 and below 1; default 1e-5
-	// "exact" (default): all rounding is charged; "fast": models are accepted whose
-	// sums round by an unknown amount, and statements say so
-	Noise       string  `toml:"noise,omitempty"`
-	MaxGradNorm float64 `toml:"max_grad_norm,omitempty"` // above 0, with noise finite; default 1 with noise
-	BatchSize   float64 `toml:"batch_size,omitempty"`    // expected, above 0 and finite; 0: not stated
-	SampleRate  float64 `toml:"sample_rate,omitempty"`   // above 0 and at most 1; 0: not stated
-	Adjacency   string  `toml:"adjacency"`               // default "zero-out"
-	Unit        string  `toml:"unit"`                    // record (default), owner or person
-	Accountant  string  `toml:"accountant"`              // of account.Names; default account.Default
+	// Mechanism makes the noise: "gaussian" (default), "decor" (noise that neighbors
+	// share), "laplace" and "local-dp" (personal models), or "none".
+	Mechanism string `toml:"mechanism"`
+	// TargetEpsilon is the most that all answers of an agent may cost together: noise is
+	// found for it, above 0 and finite. 0: not stated.
+	TargetEpsilon float64 `toml:"target_epsilon,omitempty"`
+	// NoiseMultiplier is the noise's standard deviation over max_grad_norm, above 0 and
+	// finite. 0: not stated. Beside target_epsilon agents answer as often as that admits.
+	NoiseMultiplier float64 `toml:"noise_multiplier,omitempty"`
+	// TargetDelta is the delta at which epsilon holds, above 0 and below 1, and below
+	// 1/(records of an agent); default 1e-5.
+	TargetDelta float64 `toml:"target_delta"`
+	// Noise "exact" (default) charges all rounding; "fast" also accepts models whose sums
+	// round by an unknown amount, and statements say so.
+	Noise string `toml:"noise,omitempty"`
+	// MaxGradNorm is the norm to which the gradient of each record, or person, is
+	// clipped; above 0, with noise finite. Default 1 with noise; without noise no clip.
+	MaxGradNorm float64 `toml:"max_grad_norm,omitempty"`
+	// BatchSize is the expected number of records in an agent's batch, and public; above
+	// 0 and finite. 0: not stated.
+	BatchSize float64 `toml:"batch_size,omitempty"`
+	// SampleRate is the probability that a record is in a batch, in place of batch_size;
+	// above 0 and at most 1. 0: not stated.
+	SampleRate float64 `toml:"sample_rate,omitempty"`
+	// Adjacency is how two data sets differ that epsilon keeps apart: "zero-out"
+	// (default), "replace-one" or "add-remove".
+	Adjacency string `toml:"adjacency"`
+	Unit      string `toml:"unit"` // what epsilon protects: "record" (default), "person" or "owner"
+	// Accountant composes the charges: "pld" (default) is the tightest for batches.
+	Accountant string `toml:"accountant"`
 	PlannedCounts
-	IUnderstand []string `toml:"i_understand,omitempty"` // overrides: "delta"
+	IUnderstand []string `toml:"i_understand,omitempty"` // refusals that are waived, and recorded: "delta"
 	PersonalPrivacy
 	CorrelatedNoise
 	algo.Clipping
@@ -40,7 +57,9 @@ type PrivacyParams struct {
 
 // PlannedCounts are public counts that noise is planned for.
 type PlannedCounts struct {
-	MinRecords int `toml:"min_records,omitempty"` // of an owner, at least 1; only under add-remove
+	// MinRecords is a public lower bound on the records of an agent, at least 1; under
+	// add-remove alone.
+	MinRecords int `toml:"min_records,omitempty"`
 	// Reserve is how many further charges, 0 to 2^24, of every kind of answer the noise
 	// is found for, and a node's quota admits: crashes lose answers that were charged.
 	Reserve int `toml:"reserve,omitempty"`

@@ -16,21 +16,23 @@ import (
 // QuestionParams are the keys of [algorithm] for algorithm query: what is asked of all
 // owners' records in one release. See package query.
 type QuestionParams struct {
-	Ask []string `toml:"ask,omitempty"` // see query.Parse
+	// Ask are the questions of algorithm query, such as "mean(age)": see docs/query.md.
+	Ask []string `toml:"ask,omitempty"`
 	// Shares say how much of the release each question gets: one with share 2 has half
 	// the noise of one with share 1. None: all alike.
 	Shares []float64 `toml:"shares,omitempty"`
 	// Relative chooses the shares so that errors are the same part of what each count
 	// holds where records are spread evenly.
 	Relative bool    `toml:"relative_errors,omitempty"`
-	Level    float64 `toml:"level,omitempty"` // of intervals, above .5 and below 1; default .95
+	Level    float64 `toml:"level,omitempty"` // of the answers' intervals, above .5 and below 1; default .95
 	// Sampling widens intervals of means and quantiles to hold the value of the law that
 	// people were drawn from.
 	Sampling bool `toml:"sampling,omitempty"`
 	// Model is the folder of a finished run or node whose model is judged, a path from
-	// the folder of the run file. Its predictions are variables: see query.ModelScore.
-	Model       string `toml:"model,omitempty"`
-	ModelDigest string `toml:"model_digest,omitempty"` // of it, in hex; filled in, a given one is checked
+	// the folder of the run file. Its predictions are variables: see docs/query.md.
+	Model string `toml:"model,omitempty"`
+	// ModelDigest is the model's, in hex. It is filled in; a given one is checked.
+	ModelDigest string `toml:"model_digest,omitempty"`
 	// Records says which are asked: all (default), or of a simulation those that are held
 	// out for tests.
 	Records string `toml:"records,omitempty"`

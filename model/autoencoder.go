@@ -5,7 +5,8 @@ import "sotto/config"
 // AutoencoderParams are the parameters of "autoencoder".
 type AutoencoderParams struct {
 	Hidden []int `toml:"hidden"` // widths of the encoder, the last one of the code; default [64, 16]
-	// as that of MLPParams; not after the code or the output
+	// relu (default), gelu, leaky-relu, mish, sigmoid or tanh; not after the code or the
+	// output
 	Activation string `toml:"activation"`
 }
 

@@ -146,8 +146,10 @@ func kindOf(field json.RawMessage) string {
 
 // LayersParams are the parameters of "layers".
 type LayersParams struct {
-	Layers []map[string]any `toml:"layers"` // each with its kind and that kind's parameters
-	// default: "cross-entropy" for classes, "squared" for a regression
+	// Layers in their order, each with its kind, such as "conv2d", and that kind's keys.
+	Layers []map[string]any `toml:"layers"`
+	// Loss is "cross-entropy", the default for classes, "squared", that of a regression,
+	// or "huber".
 	Loss  string  `toml:"loss"`
 	Delta float64 `toml:"delta"` // where "huber" turns to straight lines, 1e-6 to 1e6; default 1
 }

@@ -95,7 +95,7 @@ func residualStep(inner, project []step) step {
 
 // CNNParams are the parameters of "cnn".
 type CNNParams struct {
-	Activation string `toml:"activation"` // as that of MLPParams
+	Activation string `toml:"activation"` // relu (default), gelu, leaky-relu, mish, sigmoid or tanh
 }
 
 // newCNN builds "cnn", the network of Papernot, Thakurta, Song, Chien, Erlingsson 2021

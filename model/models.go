@@ -73,7 +73,7 @@ func New(name string, s Shape, decode func(params any) error) (Model, error) {
 
 // LinearParams are the parameters of "logistic" and "least-squares".
 type LinearParams struct {
-	Intercept bool `toml:"intercept"` // add a bias to the p weights
+	Intercept bool `toml:"intercept"` // adds a constant to the weights
 }
 
 // newLogistic builds "logistic": with two classes one logit and ln(1+e^{-y(x·theta)}),

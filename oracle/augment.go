@@ -17,12 +17,15 @@ import (
 // for each drawn record in order, for each view, down, right (uniform in -s .. s), flip,
 // as far as they are asked for. What is drawn does not depend on any record's values.
 type Augmentation struct {
-	Views int `toml:"augmentations,omitempty"` // K, 1 to 32; 0 means 1
-	Shift int `toml:"augment_shift,omitempty"` // s pixels at most, both ways; what moves in is 0
-	// a crop of the image padded by s pixels on each side, which mirror its border; s is
-	// below height and width, and one of Shift and Crop is 0
+	// Views is the number of views of each image whose gradients are averaged, 1 to 32; 0
+	// means 1.
+	Views int `toml:"augmentations,omitempty"`
+	// Shift moves each view by so many pixels at most, both ways; what moves in is 0.
+	Shift int `toml:"augment_shift,omitempty"`
+	// Crop takes each view from the image padded by so many pixels on each side, which
+	// mirror its border: below height and width, and one of Shift and Crop is 0.
 	Crop int  `toml:"augment_crop,omitempty"`
-	Flip bool `toml:"augment_flip,omitempty"` // left to right, every other time
+	Flip bool `toml:"augment_flip,omitempty"` // left to right, every other view
 }
 
 const maxViews = 32

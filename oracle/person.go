@@ -18,8 +18,12 @@ import (
 // are not read. Which ones are kept is a rule for each person alone. The zero value is
 // for units other than a person.
 type Persons struct {
-	MaxRows  int    `toml:"max_rows_per_person,omitempty"` // public, 1 to 1,024
-	Gradient string `toml:"person_gradient,omitempty"`     // "mean" (default) or "sum"
+	// MaxRows is how many records of a person are read, the first ones; public, 1 to
+	// 1,024.
+	MaxRows int `toml:"max_rows_per_person,omitempty"`
+	// Gradient says what is clipped of a person: the "mean" (default) or the "sum" of its
+	// records' gradients.
+	Gradient string `toml:"person_gradient,omitempty"`
 }
 
 // Values of the key person_gradient.

@@ -20,18 +20,19 @@ type Faults struct {
 	// from a round stays on the receiver.
 	Late string `toml:"late"`
 
-	// Asynchronous runs only, where time 1 is the mean time between two wakes of an
-	// agent. They have no rounds, so that Delay, MaxDelay, Symmetric and Late do not
-	// apply to them. Where tokens walk time is in ticks, and there is no Latency.
-	//
-	// Latency: a broadcast reaches each receiver after a time that is uniform in 0 ..
-	// Latency, on its own way: of those that have arrived the last one sent counts.
+	// Latency is for runs where agents wake by clocks, with time 1 the mean time between
+	// two wakes of an agent: a broadcast reaches each receiver after a time that is
+	// uniform in 0 .. Latency, on its own way. Of those that have arrived the last one
+	// sent counts. Such runs have no rounds: Delay, MaxDelay, Symmetric and Late do not
+	// apply to them.
 	Latency float64 `toml:"latency,omitempty"`
-	// Churn is the probability that an agent is away during a period of ChurnPeriod
-	// (default 10): it does not wake and hears nothing. Who is away in the first period
-	// joins later, with its neighbors' newest vectors; who comes back goes on with its
-	// own.
-	Churn       float64 `toml:"churn,omitempty"`
+	// Churn is the probability that an agent is away during a period of ChurnPeriod: it
+	// does not wake and hears nothing. Who is away in the first period joins later, with
+	// its neighbors' newest vectors; who comes back goes on with its own. Runs with wakes
+	// or tokens only.
+	Churn float64 `toml:"churn,omitempty"`
+	// ChurnPeriod is the length of such a period, in mean times between two wakes of an
+	// agent, or in ticks where tokens walk; default 10.
 	ChurnPeriod float64 `toml:"churn_period,omitempty"`
 }
 

@@ -139,8 +139,8 @@ func wheel(decode func(any) error, agents int, _ uint64) (*Adjacency, error) {
 
 // LatticeParams shapes grid and torus; agent (r, c) is r*Cols + c.
 type LatticeParams struct {
-	Rows int `toml:"rows"` // 0 for both: the most square shape, Rows <= Cols
-	Cols int `toml:"cols"` // 0 for one: agents over the other, which divides them
+	Rows int `toml:"rows"` // of the grid; 0 for both: the most square shape, Rows <= Cols
+	Cols int `toml:"cols"` // of the grid; 0 for one: agents over the other, which divides them
 }
 
 // shape resolves the lattice to rows and columns of at least least each, and rows*cols =

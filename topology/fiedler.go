@@ -16,7 +16,7 @@ const (
 // FiedlerParams are the parameters of Erdős-Rényi graphs of a given connectivity, of 2 to
 // 512 agents.
 type FiedlerParams struct {
-	Target    float64 `toml:"target"`    // of λ2(Laplacian)/n, in (0, 1]; 1 is the complete graph
+	Target    float64 `toml:"target"`    // value of λ2(Laplacian)/n, in (0, 1]; 1 is the complete graph
 	Tolerance float64 `toml:"tolerance"` // largest distance from the target, 0 to 1; default .05
 	// probability of each link; 0 (default) draws it anew for every graph, uniform in
 	// (target, 1)

@@ -20,7 +20,7 @@ import (
 
 // FileParams names an edge list, or a list of arcs.
 type FileParams struct {
-	Path string `toml:"path"` // from where the command runs
+	Path string `toml:"path"` // of the edge list, from where the command runs
 	// PathDigest is the list's SHA-256 in hex. It is filled in, so that it is part of the
 	// run's identity; a given one is checked.
 	PathDigest string `toml:"path_digest,omitempty"`

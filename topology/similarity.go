@@ -20,7 +20,7 @@ var Similarities = map[string]func(decode func(any) error, vectors tensor.Mat) (
 
 // SimilarityParams are the parameters of "similarity".
 type SimilarityParams struct {
-	Gamma     float64 `toml:"gamma"`     // > 0, finite; default .1
+	Gamma     float64 `toml:"gamma"`     // width of the weights, > 0 and finite; default .1
 	Threshold float64 `toml:"threshold"` // weights below it are left out, 0 to 1; default 1e-3
 }
 
@@ -78,7 +78,7 @@ func cosine(v tensor.Mat, norms []float64, i, j int) float64 {
 
 // NearestParams are the parameters of "knn".
 type NearestParams struct {
-	Neighbors int `toml:"neighbors"` // k, 1 to agents-1; default 10
+	Neighbors int `toml:"neighbors"` // k nearest ones that an agent is linked to, 1 to agents-1; default 10
 }
 
 // nearest links every agent with the k others whose vectors make the smallest angles with

@@ -14,6 +14,7 @@ import (
 
 	"sotto/cmd/sotto/cli"
 	"sotto/cmd/sotto/complete"
+	"sotto/cmd/sotto/explain"
 	"sotto/cmd/sotto/manual"
 	"sotto/cmd/sotto/watch"
 	"sotto/experiment"
@@ -63,6 +64,7 @@ func newRoot() *cobra.Command {
 	root.AddCommand(
 		newNew(),
 		newPlan(),
+		explain.New(),
 		newData(),
 		newLedger(),
 		newKeygen(),

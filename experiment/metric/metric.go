@@ -32,8 +32,8 @@ type Params struct {
 	// Estimation adds the root mean square distance of every agent's model, and of the
 	// mean of all models, from the hidden vector of generated data.
 	Estimation bool `toml:"estimation,omitempty"`
-	// Figures adds those of package model/score to the summary, of final models, beside a
-	// baseline.
+	// Figures adds those of final models to the summary, beside a baseline: AUROC, log
+	// loss, calibration, R2 and others (package model/score).
 	Figures bool `toml:"figures,omitempty"`
 	// Metrics are the names of further probes.
 	Metrics []string `toml:"metrics,omitempty"`

@@ -13,6 +13,7 @@ import (
 
 	"sotto/experiment"
 	"sotto/experiment/rundir"
+	"sotto/experiment/shapes"
 	"sotto/internal/jsonfloat"
 	"sotto/node"
 	"sotto/privacy/ledger"
@@ -144,7 +145,7 @@ func writeAnswers(p *process, n *node.Node) error {
 // writeShapes leaves what an additive model has learned, with what this node knows of the
 // noise.
 func writeShapes(p *process, n *node.Node) error {
-	all := experiment.ShapesOf(p.e, n.Params(), p.bare)
+	all := shapes.Of(p.e, n.Params(), p.bare)
 	if all == nil {
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 
 	"sotto/experiment"
 	"sotto/experiment/rundir"
+	"sotto/experiment/shapes"
 	"sotto/report"
 )
 
@@ -21,13 +22,13 @@ func TestNodesLeaveShapes(t *testing.T) {
 		`name = "boosting"`, "step_size = 2.0\n", "", "batch_size = 20\n", "", "rounds = 6\n", "",
 		`"ring"`, `"complete"`, "target_epsilon = 2.0", "target_epsilon = 5.0").Replace(ownerRun)
 	states := trained(t, teamOf(t, text))
-	var first []experiment.Shape
+	var first []shapes.Shape
 	for _, name := range []string{"m0", "m1", "m2"} {
 		b, err := os.ReadFile(filepath.Join(states, name, rundir.ShapesFile))
 		if err != nil {
 			t.Fatal(err)
 		}
-		var all []experiment.Shape
+		var all []shapes.Shape
 		if err := json.Unmarshal(b, &all); err != nil {
 			t.Fatal(err)
 		}
@@ -44,7 +45,7 @@ func TestNodesLeaveShapes(t *testing.T) {
 			first = all
 		}
 		for k := range all {
-			if !slices.EqualFunc(first[k].Points, all[k].Points, func(a, b experiment.ShapePoint) bool {
+			if !slices.EqualFunc(first[k].Points, all[k].Points, func(a, b shapes.Point) bool {
 				d := a.Adds - b.Adds
 				return d*d < 1e-6 && a.At == b.At
 			}) {

@@ -7,6 +7,7 @@ import (
 
 	"sotto/experiment"
 	"sotto/experiment/experimenttest"
+	"sotto/experiment/shapes"
 	"sotto/model"
 	"sotto/oracle"
 	"sotto/tensor"
@@ -89,7 +90,7 @@ func TestShapesOfARun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := experiment.ShapesOf(e, w.Sim.Model(0), w.agents[0].Algorithm)
+	all := shapes.Of(e, w.Sim.Model(0), w.agents[0].Algorithm)
 	if len(all) != 3 {
 		t.Fatalf("%d shapes, want 3", len(all))
 	}

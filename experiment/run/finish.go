@@ -13,6 +13,7 @@ import (
 	"sotto/experiment"
 	"sotto/experiment/forecast"
 	"sotto/experiment/rundir"
+	"sotto/experiment/shapes"
 	"sotto/live/event"
 	"sotto/model"
 	"sotto/privacy/account"
@@ -153,7 +154,7 @@ func meanModel(r *Training) tensor.Vec {
 // shapesOf are shapes.json, of the mean of all agents' models and what the first knows of
 // the noise; nil where the model has none.
 func shapesOf(r *Training) ([]byte, error) {
-	all := experiment.ShapesOf(r.e, meanModel(r), r.world.agents[r.e.Honest()[0]].Algorithm)
+	all := shapes.Of(r.e, meanModel(r), r.world.agents[r.e.Honest()[0]].Algorithm)
 	if all == nil {
 		return nil, nil
 	}

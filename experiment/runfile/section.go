@@ -121,6 +121,10 @@ func keysOf(t reflect.Type) []string {
 // these are others than its type has: `allowed:"1 to 1000"`.
 const allowedTag = "allowed"
 
+// Kind says in words which values a key of a struct takes, as errors do; params points to
+// it. "": it has no such key.
+func Kind(params any, key string) string { return kindOf(reflect.ValueOf(params).Elem(), key) }
+
 // kindOf names the type of key's field in words.
 func kindOf(v reflect.Value, key string) string {
 	for i := range v.NumField() {
@@ -157,8 +161,16 @@ var kinds = map[reflect.Kind][2]string{
 
 // kindIn names a value (0) or values (1) of a type in words.
 func kindIn(t reflect.Type, several int) string {
-	if t.Kind() == reflect.Slice {
+	switch t.Kind() {
+	case reflect.Pointer:
+		return kindIn(t.Elem(), several)
+	case reflect.Slice:
 		return [2]string{"a list of ", "lists of "}[several] + kindIn(t.Elem(), 1)
+	case reflect.Map:
+		if t.Elem().Kind() == reflect.Interface {
+			return [2]string{"a table", "tables"}[several]
+		}
+		return [2]string{"a table of ", "tables of "}[several] + kindIn(t.Elem(), 1)
 	}
 	if k, ok := kinds[t.Kind()]; ok {
 		return k[several]

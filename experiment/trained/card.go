@@ -15,6 +15,7 @@ import (
 	"sotto/data/schema"
 	"sotto/experiment"
 	"sotto/experiment/rundir"
+	"sotto/experiment/shapes"
 	"sotto/model"
 )
 
@@ -205,7 +206,7 @@ func (m *card) shapes() error {
 	if err != nil {
 		return err
 	}
-	var all []experiment.Shape
+	var all []shapes.Shape
 	if err := json.Unmarshal(raw, &all); err != nil {
 		return &config.Error{File: path, Found: err.Error(), Allowed: "the shapes of a run"}
 	}

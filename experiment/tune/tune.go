@@ -28,20 +28,20 @@ const maxTrials = 100_000
 
 // tuneParams is the [tune] section, but for its table of keys, [tune.space].
 type tuneParams struct {
-	Method     string  `toml:"method"`
-	Metric     string  `toml:"metric"`     // accuracy, or loss
+	Method     string  `toml:"method"`     // random, or pbt: population-based training
+	Metric     string  `toml:"metric"`     // what trials are compared by: accuracy or loss
 	Validation float64 `toml:"validation"` // share of every agent's training records that scores trials
 	// Seed is of candidates and perturbations. A search that is charged draws its trials
 	// from a secret, and reads the seed only where it is simulated.
 	Seed uint64   `toml:"seed"`
-	Set  []string `toml:"set,omitempty"`
+	Set  []string `toml:"set,omitempty"` // key=value of the run file that all trials have
 
 	Trials int `toml:"trials"` // of random search; where the search is charged, their expected number
 
-	Population int     `toml:"population"`
-	Interval   uint64  `toml:"interval"` // rounds between perturbations; 0: a tenth of the run
-	Quantile   float64 `toml:"quantile"`
-	Resample   float64 `toml:"resample"`
+	Population int     `toml:"population"` // pbt: how many trials run beside each other
+	Interval   uint64  `toml:"interval"`   // pbt: rounds between perturbations; 0: a tenth of the run
+	Quantile   float64 `toml:"quantile"`   // pbt: share of the trials that copy one of the best
+	Resample   float64 `toml:"resample"`   // pbt: probability that a copied value is drawn anew
 
 	chargeParams
 	// AcceptCost lets trials run on private data without a charge; every result carries
@@ -51,9 +51,10 @@ type tuneParams struct {
 
 // chargeParams are the keys of [tune] that a charged search alone reads.
 type chargeParams struct {
-	Law        string  `toml:"law"` // of the number of trials
-	ScoreNoise float64 `toml:"score_noise_multiplier"`
-	ScoreClip  float64 `toml:"score_clip,omitempty"`
+	// Law of the number of trials: geometric, logarithmic or poisson.
+	Law        string  `toml:"law"`
+	ScoreNoise float64 `toml:"score_noise_multiplier"` // noise of a trial's score over score_clip
+	ScoreClip  float64 `toml:"score_clip,omitempty"`   // largest loss that one record counts; 1 for accuracy
 	// Simulated makes a charged search by its seed, for research: it protects nobody.
 	Simulated bool `toml:"simulated,omitempty"`
 }
@@ -67,6 +68,18 @@ var onlyOf = map[string][]string{
 // laws are those of the number of trials of a charged search (Papernot, Steinke 2022), by
 // the parameter eta of the truncated negative binomial law; NaN is the Poisson law.
 var laws = map[string]float64{"geometric": 1, "logarithmic": 0, "poisson": math.NaN()}
+
+func defaults() tuneParams {
+	return tuneParams{Method: methodRandom, Metric: metric.Accuracy, Validation: .1, Seed: 1,
+		Trials: 16, Population: 8, Quantile: .25, Resample: .25,
+		chargeParams: chargeParams{Law: "geometric", ScoreNoise: 10}}
+}
+
+// Params is a pointer to the keys of section [tune], as they are by default.
+func Params() any {
+	p := defaults()
+	return &p
+}
 
 // Search is a run file and a search over some of its keys.
 type Search struct {
@@ -110,9 +123,7 @@ func Parse(file string, b []byte, set, space []string) (*Search, error) {
 		file: file,
 		base: b,
 		set:  set,
-		p: tuneParams{Method: methodRandom, Metric: metric.Accuracy, Validation: .1, Seed: 1,
-			Trials: 16, Population: 8, Quantile: .25, Resample: .25,
-			chargeParams: chargeParams{Law: "geometric", ScoreNoise: 10}},
+		p:    defaults(),
 	}
 	doc, err := t.document()
 	if err != nil {

@@ -36,9 +36,11 @@ var layers = [][]string{
 		"experiment/figurecache"},
 	{"experiment/replication", "experiment/exposure", "experiment/metric", "report"},
 	{"experiment", "bench"},
+	{"experiment/shapes"},
 	{"experiment/forecast", "experiment/trained"},
 	{"experiment/owner", "experiment/run"},
 	{"experiment/sweep", "experiment/tune", "experiment/attack", "experiment/worth"},
+	{"experiment/keys"},
 	{"reproduce"},
 	// one publication each: what two of them share belongs to reproduce
 	{"reproduce/dpdl2023", "reproduce/bellet2018", "reproduce/adad2p", "reproduce/dkm",
@@ -46,7 +48,7 @@ var layers = [][]string{
 	{"reproduce/papers", "reproduce/campaign"},
 	{"cmd/sotto/cli"},
 	{"cmd/sotto/calculator", "cmd/sotto/scaffold", "cmd/sotto/complete", "cmd/sotto/manual",
-		"cmd/sotto/schemas", "cmd/sotto/watch"},
+		"cmd/sotto/schemas", "cmd/sotto/watch", "cmd/sotto/explain"},
 	{"cmd/sotto"},
 }
 
@@ -60,7 +62,8 @@ var edges = map[string][]string{
 
 // commands are the packages of the command line.
 var commands = []string{"cmd/sotto", "cmd/sotto/cli", "cmd/sotto/calculator", "cmd/sotto/scaffold",
-	"cmd/sotto/complete", "cmd/sotto/manual", "cmd/sotto/schemas", "cmd/sotto/watch"}
+	"cmd/sotto/complete", "cmd/sotto/manual", "cmd/sotto/schemas", "cmd/sotto/watch",
+	"cmd/sotto/explain"}
 
 // A rule forbids direct imports.
 type rule struct {

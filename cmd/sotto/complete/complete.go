@@ -12,11 +12,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"sotto/data/catalog"
+	"sotto/experiment/keys"
 	"sotto/experiment/runfile"
 	"sotto/experiment/trained"
 	"sotto/privacy/account"
-	"sotto/topology"
 )
 
 // Names are lists that not every program has.
@@ -89,10 +88,10 @@ func first(w words) words {
 
 // arguments are what commands take, by their paths.
 func arguments(names Names) map[string]words {
-	graph, run, file := first(list(Graphs()...)), first(runs), first(tomlFiles)
+	graph, run, file := first(list(keys.Graphs()...)), first(runs), first(tomlFiles)
 	a := map[string]words{"topology show": graph, "topology draw": graph,
-		"data inspect": first(list(datasets()...)), "data fetch": first(list(datasets()...)),
-		"data verify": list(datasets()...), "reproduce": first(list(names.Studies...)), "report": runs,
+		"data inspect": first(list(keys.Datasets()...)), "data fetch": first(list(keys.Datasets()...)),
+		"data verify": list(keys.Datasets()...), "reproduce": first(list(names.Studies...)), "report": runs,
 		"audit ledger": first(func(c *cobra.Command, args []string, word string) []string {
 			return append(runs(c, args, word), tomlFiles(c, args, word)...)
 		})}
@@ -120,7 +119,7 @@ var flagValues = map[string][]string{
 	"missing": {"proceed", "wait"}, "model": {"convnet", "mlp"}, "probe": {"live", "ready"},
 	"sampler": {"cyclic", "fixed-size", "none", "poisson", "shuffled", "truncated-poisson"},
 	"scale":   {"full", "short", "smoke"}, "unit": {"group", "owner", "record"},
-	"topology": Graphs(), "weights": weights(), "format": trained.ExportFormats(),
+	"topology": keys.Graphs(), "weights": keys.Weights(), "format": trained.ExportFormats(),
 }
 
 // ofFlag are the words of a flag of the command at path; nil: files, or nothing.
@@ -155,14 +154,14 @@ func ofFlag(path string, f *pflag.Flag, names Names) words {
 // set completes --set: parameters of the graph or data set that the command names, or
 // keys of its run file.
 func set(c *cobra.Command, args []string, word string) []string {
-	var params []any
+	var params any
 	switch {
 	case c.Name() == "inspect" && len(args) > 0:
-		params = dataParams(args[0])
+		params = keys.Dataset(args[0])
 	case c.Parent().Name() == "topology" && len(args) > 0:
-		params = graphParams(args[0])
+		params = keys.Graph(args[0])
 	case c.Parent().Name() == "account":
-		params = graphParams(c.Flag("topology").Value.String())
+		params = keys.Graph(c.Flag("topology").Value.String())
 	case c.Name() != "inspect" && c.Parent().Name() != "topology":
 		path := ""
 		if len(args) > 0 {
@@ -171,29 +170,14 @@ func set(c *cobra.Command, args []string, word string) []string {
 		before, _ := c.Flags().GetStringArray("set")
 		return settings(path, before, word)
 	}
-	var keys []string
-	for _, p := range params {
-		for _, k := range runfile.Keys(p) {
-			keys = append(keys, k+"=")
-		}
+	if params == nil {
+		return nil
 	}
-	return tidy(keys)
-}
-
-// Graphs are all families that a run file can name.
-func Graphs() []string {
-	return tidy(slices.Concat(keysOf(topology.Graphs), keysOf(topology.Digraphs),
-		keysOf(topology.Similarities)))
-}
-
-func weights() []string { return append(keysOf(topology.Weights), "column") }
-
-func datasets() []string {
-	var names []string
-	for _, e := range catalog.List() {
-		names = append(names, e.Name)
+	var words []string
+	for _, k := range runfile.Keys(params) {
+		words = append(words, k+"=")
 	}
-	return tidy(names)
+	return tidy(words)
 }
 
 // tomlFiles are files that end in .toml, and folders on the way to them.

@@ -1,10 +1,13 @@
-package experiment
+// Package shapes says what each variable of an additive model adds to its output, and how
+// much of that the noise of the run can be.
+package shapes
 
 import (
 	"math"
 
 	"sotto/agent"
 	"sotto/data/schema"
+	"sotto/experiment"
 	"sotto/model"
 	"sotto/tensor"
 )
@@ -17,12 +20,12 @@ type Shape struct {
 	Unit     string `json:"unit,omitempty"` // as the schema has it; "": none
 	// Importance is the standard deviation of what it adds, over the records by the noisy
 	// counts.
-	Importance float64      `json:"importance"`
-	Points     []ShapePoint `json:"points"` // in order
+	Importance float64 `json:"importance"`
+	Points     []Point `json:"points"` // in order
 }
 
-// ShapePoint is a knot of a number's shape, or a category.
-type ShapePoint struct {
+// Point is a knot of a number's shape, or a category.
+type Point struct {
 	At       float64 `json:"at"`                 // a number in its own unit
 	Category string  `json:"category,omitempty"` // "": of a number
 	Adds     float64 `json:"adds"`               // to the output
@@ -37,10 +40,10 @@ type binned interface {
 	Bins() (mean, noise []float64, ok bool)
 }
 
-// ShapesOf are the shapes of the model theta that the algorithm has found; nil of models
+// Of are the shapes of the model theta that the algorithm has found; nil of models
 // that are not additive or have an output for each class, and of algorithms that do not
 // know how records lie. They are post-processing.
-func ShapesOf(e *Experiment, theta tensor.Vec, a agent.Algorithm) []Shape {
+func Of(e *experiment.Experiment, theta tensor.Vec, a agent.Algorithm) []Shape {
 	curves, ok := model.CurvesOf(e.Task.Model)
 	b, knows := a.(binned)
 	if !ok || !knows || e.Task.Model.Outputs() != 1 {
@@ -61,7 +64,7 @@ func ShapesOf(e *Experiment, theta tensor.Vec, a agent.Algorithm) []Shape {
 }
 
 type shaper struct {
-	e           *Experiment
+	e           *experiment.Experiment
 	theta       tensor.Vec
 	curves      []model.Curve // by feature
 	mean, noise []float64
@@ -86,7 +89,7 @@ func (s *shaper) shape(v *schema.Variable) Shape {
 	first, rest := v.At, 1.
 	for k, name := range v.Categories {
 		if k == 0 && v.Implicit {
-			out.Points = append(out.Points, ShapePoint{Category: name})
+			out.Points = append(out.Points, Point{Category: name})
 			first--
 			continue
 		}
@@ -102,8 +105,8 @@ func (s *shaper) shape(v *schema.Variable) Shape {
 	return out
 }
 
-func (s *shaper) point(at int) ShapePoint {
-	return ShapePoint{Adds: float64(s.theta[at]), Noise: s.noise[at], Share: s.mean[at]}
+func (s *shaper) point(at int) Point {
+	return Point{Adds: float64(s.theta[at]), Noise: s.noise[at], Share: s.mean[at]}
 }
 
 // center makes the mean 0, and finds the importance.
@@ -128,7 +131,7 @@ func (s *Shape) center() {
 
 // unit is what the schema says, if there is one.
 func (s *shaper) unit(name string) string {
-	of, err := SchemaOf(s.e.File)
+	of, err := experiment.SchemaOf(s.e.File)
 	if err != nil || of == nil {
 		return ""
 	}

@@ -1,0 +1,202 @@
+// Package explain is "sotto explain": what the keys of a run file mean.
+package explain
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"sotto/cmd/sotto/cli"
+	"sotto/experiment/keys"
+)
+
+// columns is how wide text is.
+const columns = 100
+
+// New makes "sotto explain".
+func New() *cobra.Command {
+	var output cli.Output
+	c := &cobra.Command{
+		Use:   "explain [KEY]",
+		Short: "What the keys of a run file mean: all of them, those of a section, or one",
+		Long: `Say what the keys of a run file mean, which values they take, and what holds without them.
+KEY is a section, a key of one, or a key alone. Some keys are there only where the section
+names a certain graph, data set, partition, model or algorithm. Without KEY all are listed.`,
+		Example: "  sotto explain\n  sotto explain topology\n  sotto explain privacy.max_grad_norm\n" +
+			"  sotto explain batch_size --json",
+		Args: cli.AtMostOne("KEY"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			found := keys.List()
+			if len(args) == 1 {
+				var err error
+				if found, err = keys.Find(args[0]); err != nil {
+					return err
+				}
+			}
+			switch {
+			case output == "markdown":
+				return page(cmd.OutOrStdout(), found)
+			case len(args) == 0 && !output.JSON():
+				return list(cmd.OutOrStdout(), found)
+			}
+			var text strings.Builder
+			for i, k := range found {
+				if i > 0 {
+					text.WriteString("\n")
+				}
+				explain(&text, &k)
+			}
+			return output.Print(cmd.OutOrStdout(), found, "%s", text.String())
+		},
+	}
+	output.Register(c, "markdown")
+	return c
+}
+
+// title is a section as a file has it.
+func title(section string) string {
+	if section == "" {
+		return "before all sections"
+	}
+	return "[" + section + "]"
+}
+
+// with is what a section names for a key to be there, such as "graph = er or torus"; "":
+// nothing.
+func with(k *keys.Key) string {
+	var all []string
+	for _, key := range slices.Sorted(maps.Keys(k.With)) {
+		all = append(all, key+" = "+strings.Join(k.With[key], ", "))
+	}
+	return strings.Join(all, "; ")
+}
+
+// groups are runs of keys of one section that are there under the same names.
+func groups(all []keys.Key) (out [][]keys.Key) {
+	at := map[string]int{}
+	for _, k := range all {
+		id := k.Section + "\n" + with(&k)
+		i, ok := at[id]
+		if !ok {
+			i = len(out)
+			at[id] = i
+			out = append(out, nil)
+		}
+		out[i] = append(out[i], k)
+	}
+	return out
+}
+
+// list has the names of all keys.
+func list(w io.Writer, all []keys.Key) error {
+	var b strings.Builder
+	b.WriteString("Keys of a run file. sotto explain KEY says what one means, or those of a section.\n")
+	section := "none"
+	for _, group := range groups(all) {
+		k := &group[0]
+		if k.Section != section {
+			section = k.Section
+			fmt.Fprintf(&b, "\n%s\n", title(section))
+		}
+		text := names(group)
+		if of := with(k); of != "" {
+			text = of + ": " + text
+		}
+		wrap(&b, text, "  ", "    ")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func names(group []keys.Key) string {
+	var all []string
+	for _, k := range group {
+		all = append(all, k.Name)
+	}
+	return strings.Join(all, ", ")
+}
+
+// explain has all that is known of a key.
+func explain(b *strings.Builder, k *keys.Key) {
+	head := k.Dotted() + ": " + k.Kind
+	if of := with(k); of != "" {
+		head += "; with " + of
+	}
+	const indent = "    "
+	wrap(b, head, "", indent)
+	for line := range strings.SplitSeq(k.Text, "\n") {
+		if strings.HasPrefix(line, " ") { // it is set apart
+			b.WriteString(indent + line + "\n")
+			continue
+		}
+		wrap(b, line, indent, indent)
+	}
+	if k.Default != "" {
+		wrap(b, "Default: "+k.Default, indent, indent)
+	}
+	if k.Values != nil {
+		wrap(b, "One of "+strings.Join(k.Values, ", "), indent, indent)
+	}
+}
+
+// wrap writes words in lines of at most so many columns, the first one after an indent of
+// its own.
+func wrap(b *strings.Builder, text, first, others string) {
+	width := 0
+	for i, word := range strings.Fields(text) {
+		switch n := utf8.RuneCountInString(word); {
+		case i == 0:
+			b.WriteString(first + word)
+			width = len(first) + n
+		case width+1+n > columns:
+			b.WriteString("\n" + others + word)
+			width = len(others) + n
+		default:
+			b.WriteString(" " + word)
+			width += 1 + n
+		}
+	}
+	b.WriteString("\n")
+}
+
+// page is all of it in Markdown.
+func page(w io.Writer, all []keys.Key) error {
+	var b strings.Builder
+	b.WriteString("# The keys of a run file\n\nMade by `sotto explain --output markdown`. " +
+		"What they do together is on the page of [run files](run-file.md).\n")
+	section := "none"
+	for _, group := range groups(all) {
+		k := &group[0]
+		if k.Section != section {
+			section = k.Section
+			name := "`[" + section + "]`"
+			if section == "" {
+				name = "Before all sections"
+			}
+			fmt.Fprintf(&b, "\n## %s\n", name)
+		}
+		if of := with(k); of != "" {
+			fmt.Fprintf(&b, "\nWith %s:\n", of)
+		}
+		b.WriteString("\n| key | takes | what it is |\n|---|---|---|\n")
+		for _, k := range group {
+			text := k.Text
+			if k.Default != "" {
+				text += "\nDefault: " + k.Default
+			}
+			if k.Values != nil {
+				text += "\nOne of " + strings.Join(k.Values, ", ")
+			}
+			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", k.Name, k.Kind, cell.Replace(text))
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+var cell = strings.NewReplacer("|", `\|`, "\n", "<br>", "*", `\*`, "_", `\_`, "<", "&lt;")
