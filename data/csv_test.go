@@ -203,6 +203,8 @@ func TestUserCSV(t *testing.T) {
 		"both":           {"path = 'x'\nlabel = 'a'\ntarget = 'b'\nlabel_values = ['a', 'b']", "label"},
 		"no classes":     {"path = 'x'\nlabel = 'a'", "label_values"},
 		"no groups":      {"path = 'x'\ntarget = 'a'\ngroup = 'b'", "groups"},
+		"values, target": {"path = 'x'\ntarget = 'a'\nlabel_values = ['a', 'b']", "label_values"},
+		"groups alone":   {"path = 'x'\ntarget = 'a'\ngroups = ['a']", "groups"},
 		"delimiter":      {"path = 'x'\ntarget = 'a'\ndelimiter = ',,'", "delimiter"},
 		"bounds":         {"path = 'x'\ntarget = 'a'\n[bounds]\nb = [1, 1]", "bounds.b"},
 		"unknown bounds": {base + "\nheight = [0, 1]", "bounds"},
@@ -243,8 +245,10 @@ func TestUserLibSVM(t *testing.T) {
 	for what, c := range map[string]struct{ params, key string }{
 		"no path": {"dim = 4", "path"},
 		"no dim":  {"path = 'x'", "dim"},
-		"label":   {"path = '" + path + "'\ndim = 4", "label of record 1"},
-		"index":   {"path = '" + path + "'\ndim = 2\nlabel_values = [0, 2]", "index"},
+		"values": {"path = '" + path + "'\ndim = 4\nregression = true\nlabel_values = [0, 2]",
+			"label_values"},
+		"label": {"path = '" + path + "'\ndim = 4", "label of record 1"},
+		"index": {"path = '" + path + "'\ndim = 2\nlabel_values = [0, 2]", "index"},
 	} {
 		_, err := data.Load("libsvm", "", 1, params(c.params))
 		wantBad(t, what, err, c.key)

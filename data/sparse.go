@@ -3,6 +3,7 @@ package data
 import (
 	"bytes"
 	"fmt"
+	"slices"
 
 	"sotto/config"
 	"sotto/data/libsvm"
@@ -38,6 +39,8 @@ func libsvmFile(decode func(any) error, src Source) (*Split, error) {
 		return nil, config.Bad("dim", p.Dim, fmt.Sprintf("1 to %d", maxCells))
 	case !p.Regression && len(p.Classes) < 2:
 		return nil, config.Bad("label_values", len(p.Classes), "at least 2 values of the label")
+	case p.Regression && !slices.Equal(p.Classes, []float64{-1, 1}): // the default is no choice
+		return nil, config.Bad("label_values", p.Classes, "nothing with regression = true")
 	}
 	var sums []string
 	load := func(path string) (*Dataset, error) { return p.load(path, &sums) }

@@ -65,20 +65,22 @@ func (p *CSVParams) validate() error {
 		return config.Bad("delimiter", p.Delimiter, "one character other than a quote or line end")
 	case (p.Label == "") == (p.Target == ""):
 		return config.Bad("label", p.Label, "a column, with target empty; or empty, with target a column")
-	case slices.Contains(p.Drop, p.Label) && p.Label != "":
-		return config.Bad("drop", p.Label, "columns other than label: it is read")
-	case slices.Contains(p.Drop, p.Target) && p.Target != "":
-		return config.Bad("drop", p.Target, "columns other than target: it is read")
-	case slices.Contains(p.Drop, p.Group) && p.Group != "":
-		return config.Bad("drop", p.Group, "columns other than group: it is read")
 	case twice(p.Classes) != "":
 		return config.Bad("label_values", twice(p.Classes), "each value once")
 	case twice(p.Groups) != "":
 		return config.Bad("groups", twice(p.Groups), "each value once")
 	case p.Label != "" && len(p.Classes) < 2:
 		return config.Bad("label_values", len(p.Classes), "at least 2 values of the label")
-	case p.Group != "" && len(p.Groups) < 1:
-		return config.Bad("groups", len(p.Groups), "the values of the group column")
+	case p.Label == "" && len(p.Classes) > 0:
+		return config.Bad("label_values", p.Classes, "nothing with target, whose values are numbers")
+	case (p.Group == "") != (len(p.Groups) == 0):
+		return config.Bad("groups", len(p.Groups), "the values of the group column; nothing without one")
+	}
+	for _, read := range [][2]string{{"label", p.Label}, {"target", p.Target}, {"group", p.Group},
+		{"unit_column", p.UnitColumn}} {
+		if read[1] != "" && slices.Contains(p.Drop, read[1]) {
+			return config.Bad("drop", read[1], "columns other than "+read[0]+": it is read")
+		}
 	}
 	if err := cmp.Or(p.validateUnits(), p.validateColumns()); err != nil {
 		return err
@@ -101,8 +103,6 @@ func (p *CSVParams) validateUnits() error {
 		return nil
 	case u == p.Label || u == p.Target:
 		return config.Bad("unit_column", u, "a column other than label and target")
-	case slices.Contains(p.Drop, u):
-		return config.Bad("drop", u, "columns other than unit_column: it is read")
 	case p.Limit != 0:
 		return config.Bad("limit", p.Limit,
 			"0 with unit_column: which records of a person are kept must not depend on others")
