@@ -64,7 +64,7 @@ func newRoot() *cobra.Command {
 	root.AddCommand(
 		newNew(),
 		newPlan(),
-		explain.New(),
+		explain.New(searchParams()),
 		newData(),
 		newLedger(),
 		newKeygen(),

@@ -9,6 +9,7 @@ import (
 	"sotto/cmd/sotto/calculator"
 	"sotto/cmd/sotto/complete"
 	"sotto/cmd/sotto/watch"
+	"sotto/experiment/tune"
 	"sotto/reproduce/papers"
 )
 
@@ -17,6 +18,9 @@ func studies() []*cobra.Command {
 	return []*cobra.Command{newRun(), newSweep(), newTune(), newReport(), newReproduce(),
 		calculator.Topology(), watch.Demo(), calculator.New(), newAudit(), newBench(), newDoctor()}
 }
+
+// searchParams are the keys of sotto tune, beside those of runs.
+func searchParams() any { return tune.Params() }
 
 // namesOfStudies are what their commands take.
 func namesOfStudies() complete.Names {

@@ -11,6 +11,8 @@ import (
 // studies are none in a program for owners: what plots and reproduces is not linked.
 func studies() []*cobra.Command { return nil }
 
+func searchParams() any { return nil }
+
 func namesOfStudies() complete.Names { return complete.Names{} }
 
 // simulateQuestions is nil in a program that simulates nothing.

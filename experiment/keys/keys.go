@@ -30,19 +30,20 @@ type Key struct {
 // Dotted is the key with its section.
 func (k *Key) Dotted() string { return runfile.Dotted(k.Section, k.Name) }
 
-// List has every key, section by section, in the order of a run file.
-func List() []Key {
+// List has every key, section by section, in the order of a run file: those of runs, and
+// of further sections.
+func List(more ...Section) []Key {
 	var all []Key
-	for _, s := range common() {
+	for _, s := range append(common(), more...) {
 		known := map[string]bool{}
-		for _, p := range s.params {
-			for _, k := range of(s.name, p) {
+		for _, p := range s.Params {
+			for _, k := range of(s.Name, p) {
 				known[k.Name] = true
 				all = append(all, k)
 			}
 		}
 		for _, r := range registries {
-			if r.section == s.name {
+			if r.section == s.Name {
 				all = append(all, r.list(known)...)
 			}
 		}
@@ -124,12 +125,11 @@ func shown(value any) string {
 	return strings.TrimSpace(strings.TrimPrefix(string(b), "v = "))
 }
 
-// Find has the keys that a word is about: a section, a key with its section, or a key
-// alone. Second spellings count. An unknown word is a config.Error.
-func Find(word string) ([]Key, error) {
+// Find has those of all keys that a word is about: a section, a key with its section, or
+// a key alone. Second spellings count. An unknown word is a config.Error.
+func Find(all []Key, word string) ([]Key, error) {
 	word = strings.Trim(word, "[] ")
 	asked := runfile.FirstSpelling(word)
-	all := List()
 	var found []Key
 	for _, k := range all {
 		if k.Dotted() == asked || k.Section == asked && asked != "" || k.Name == asked {

@@ -10,7 +10,6 @@ import (
 	"sotto/experiment"
 	"sotto/experiment/finishing"
 	"sotto/experiment/replication"
-	"sotto/experiment/tune"
 	"sotto/model"
 	"sotto/sim"
 	"sotto/tensor"
@@ -20,16 +19,15 @@ import (
 // Chosen is what a run file names, whether or not the rest of it is right.
 type Chosen struct{ Graph, Dataset, Partition, Model, Algorithm string }
 
-// A section of a run file, with the structs of keys that all runs have in it.
-type section struct {
-	name   string // "": keys before all sections
-	params []any
+// Section is one of a run file, with pointers to the structs of keys that all have in it.
+type Section struct {
+	Name   string // "": keys before all sections
+	Params []any
 }
 
-// common are the sections of run files and searches, in the order of a run file. Sections
-// [sweep] and [tune.space] have no keys of their own.
-func common() []section {
-	return []section{
+// common are the sections of runs, in the order of a run file.
+func common() []Section {
+	return []Section{
 		{"", []any{&experiment.RunParams{}}},
 		{"topology", []any{&experiment.TopologyParams{}}},
 		{"data", []any{&experiment.DataParams{}}},
@@ -43,7 +41,6 @@ func common() []section {
 		{"token", []any{&experiment.TokenParams{}}},
 		{"replication", []any{&replication.Params{}}},
 		{experiment.TunedSection, []any{&experiment.TunedParams{}}},
-		{experiment.TuneSection, []any{tune.Params()}},
 	}
 }
 
@@ -52,9 +49,7 @@ func common() []section {
 func Sections(c Chosen) map[string][]any {
 	s := map[string][]any{}
 	for _, part := range common() {
-		if part.name != experiment.TuneSection { // no run has it
-			s[part.name] = part.params
-		}
+		s[part.Name] = part.Params
 	}
 	for _, of := range registries {
 		if params := of.params(of.chosen(c)); params != nil {

@@ -12,14 +12,20 @@ import (
 	"github.com/spf13/cobra"
 
 	"sotto/cmd/sotto/cli"
+	"sotto/experiment"
 	"sotto/experiment/keys"
 )
 
 // columns is how wide text is.
 const columns = 100
 
-// New makes "sotto explain".
-func New() *cobra.Command {
+// New makes "sotto explain". search points to the keys of section [tune]; nil: the
+// program does not search.
+func New(search any) *cobra.Command {
+	var more []keys.Section
+	if search != nil {
+		more = append(more, keys.Section{Name: experiment.TuneSection, Params: []any{search}})
+	}
 	var output cli.Output
 	c := &cobra.Command{
 		Use:   "explain [KEY]",
@@ -31,10 +37,10 @@ names a certain graph, data set, partition, model or algorithm. Without KEY all 
 			"  sotto explain batch_size --json",
 		Args: cli.AtMostOne("KEY"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			found := keys.List()
+			found := keys.List(more...)
 			if len(args) == 1 {
 				var err error
-				if found, err = keys.Find(args[0]); err != nil {
+				if found, err = keys.Find(found, args[0]); err != nil {
 					return err
 				}
 			}

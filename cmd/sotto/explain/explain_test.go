@@ -10,16 +10,21 @@ import (
 	"testing"
 
 	"sotto/config"
+	"sotto/experiment"
 	"sotto/experiment/keys"
+	"sotto/experiment/tune"
 )
 
 var update = flag.Bool("update", false, "write docs/keys.md")
+
+// search is the section that sotto tune reads.
+var search = keys.Section{Name: experiment.TuneSection, Params: []any{tune.Params()}}
 
 // docs/keys.md is what the program says.
 func TestPage(t *testing.T) {
 	const path = "../../../docs/keys.md"
 	var b bytes.Buffer
-	if err := page(&b, keys.List()); err != nil {
+	if err := page(&b, keys.List(search)); err != nil {
 		t.Fatal(err)
 	}
 	if *update {
@@ -39,7 +44,7 @@ func TestPage(t *testing.T) {
 func said(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	var b bytes.Buffer
-	c := New()
+	c := New(tune.Params())
 	c.SetArgs(args)
 	c.SetOut(&b)
 	c.SilenceErrors, c.SilenceUsage = true, true
@@ -96,9 +101,18 @@ func TestFinds(t *testing.T) {
 	}
 }
 
+// Every key of a search has words, too.
+func TestSearchHasWords(t *testing.T) {
+	for _, k := range keys.List(search) {
+		if k.Text == "" {
+			t.Errorf("%s: its field has no comment", k.Dotted())
+		}
+	}
+}
+
 // Keys that stand together in a page are there under the same names, and none is lost.
 func TestGroups(t *testing.T) {
-	all := keys.List()
+	all := keys.List(search)
 	n := 0
 	for _, g := range groups(all) {
 		n += len(g)
