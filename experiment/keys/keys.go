@@ -14,7 +14,7 @@ import (
 	"sotto/experiment/runfile"
 )
 
-// A Key is one that a run file may have.
+// A Key is one that a run file may have, or an owner's policy.
 type Key struct {
 	Section string   `json:"section"`           // "": before all sections
 	Name    string   `json:"key"`               // without the section
@@ -98,7 +98,8 @@ func of(section string, params any) (all []Key) {
 						}
 					}
 				}
-			case name != "" && name != "-":
+			case name == "" || name == "-" || tables(f.Type):
+			default:
 				k := Key{Section: section, Name: name, Kind: runfile.Kind(params, name),
 					Text: comments[source(v.Type())+"."+name]}
 				if !strings.Contains(k.Text, "efault") && !v.Field(i).IsZero() {
@@ -113,6 +114,11 @@ func of(section string, params any) (all []Key) {
 	return all
 }
 
+// tables reports whether a key is a list of tables, which are sections of their own.
+func tables(t reflect.Type) bool {
+	return t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct
+}
+
 // shown is a value as a run file has it.
 func shown(value any) string {
 	if s, ok := value.(string); ok {
@@ -125,14 +131,16 @@ func shown(value any) string {
 	return strings.TrimSpace(strings.TrimPrefix(string(b), "v = "))
 }
 
-// Find has those of all keys that a word is about: a section, a key with its section, or
-// a key alone. Second spellings count. An unknown word is a config.Error.
+// Find has those of all keys that a word is about: a section with those below it, a key
+// with its section, or a key alone. Second spellings count. An unknown word is a
+// config.Error.
 func Find(all []Key, word string) ([]Key, error) {
 	word = strings.Trim(word, "[] ")
 	asked := runfile.FirstSpelling(word)
 	var found []Key
 	for _, k := range all {
-		if k.Dotted() == asked || k.Section == asked && asked != "" || k.Name == asked {
+		if k.Dotted() == asked || k.Name == asked ||
+			asked != "" && (k.Section == asked || strings.HasPrefix(k.Section, asked+".")) {
 			found = append(found, k)
 		}
 	}
@@ -143,7 +151,7 @@ func Find(all []Key, word string) ([]Key, error) {
 	for _, k := range all {
 		options = append(options, k.Section, k.Dotted(), k.Name)
 	}
-	allowed := "a section or key of a run file: sotto explain lists them"
+	allowed := "a section or key: sotto explain lists them"
 	if near := config.Nearest(word, options); near != "" {
 		allowed += "; did you mean " + near + "?"
 	}

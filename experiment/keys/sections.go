@@ -11,6 +11,7 @@ import (
 	"sotto/experiment/finishing"
 	"sotto/experiment/replication"
 	"sotto/model"
+	"sotto/node/roster"
 	"sotto/sim"
 	"sotto/tensor"
 	"sotto/topology"
@@ -24,6 +25,17 @@ type Section struct {
 	Name   string // "": keys before all sections
 	Params []any
 }
+
+// Policy are the sections of an owner's policy file.
+func Policy() []Section {
+	return []Section{
+		{PolicyFile, []any{&roster.Policy{}}},
+		{PolicyFile + ".dataset", []any{&roster.DatasetPolicy{}}}, // [[dataset]]
+	}
+}
+
+// PolicyFile stands before the keys of a policy, as if it were a section of a run file.
+const PolicyFile = "policy"
 
 // common are the sections of runs, in the order of a run file.
 func common() []Section {

@@ -27,14 +27,14 @@ const policyVersion = 1
 // what it does not allow is refused, and its lifetime budget holds over all runs on the
 // same data.
 type Policy struct {
-	Version int `toml:"version"`
+	Version int `toml:"version"` // 1
 	// Ledger is the folder of the owner's ledgers, one for each population; relative to
 	// the policy file. It belongs to the owner and not to a run: no experiment can start
 	// a fresh one.
 	Ledger       string   `toml:"ledger"`
-	Algorithms   []string `toml:"algorithms"`    // that may run
+	Algorithms   []string `toml:"algorithms"`    // names of those that may run
 	Peers        []string `toml:"peers"`         // ids of the other members that the owner takes part with
-	MinimumBatch float64  `toml:"minimum_batch"` // smallest expected batch size
+	MinimumBatch float64  `toml:"minimum_batch"` // smallest expected number of records in a batch, >= 0
 	// Curious says whose secrets an adversary has against whom noise that members share
 	// must protect: "neighbors" (default), all whom the owner shares noise with; "one",
 	// any one member; "none".
@@ -42,7 +42,8 @@ type Policy struct {
 	// Liars says what becomes of a member that gave one round two contents: "name"
 	// (default) or "drop", which leaves it out of the run.
 	Liars string `toml:"liars,omitempty"`
-	// LogLevel is debug, info, warn or error; "": as the command line says.
+	// LogLevel is how much a node logs: debug, info, warn or error; "": as the command
+	// line says.
 	LogLevel string          `toml:"log_level,omitempty"`
 	Datasets []DatasetPolicy `toml:"dataset"`
 }
@@ -50,16 +51,19 @@ type Policy struct {
 // DatasetPolicy is the budget of one population whose records come as a data set, over
 // its whole life.
 type DatasetPolicy struct {
-	Name string `toml:"name"` // as in [data] dataset
+	Name string `toml:"name"` // of the data set, as the run file has it in [data] dataset
 	// Population names the people that the budget belongs to, whatever the file they come
 	// in; default: Name. It is the owner's, and goes nowhere.
 	Population string `toml:"population,omitempty"`
 	// KeyColumn is the column of the owner's file that names the person a record is of;
 	// "": none.
-	KeyColumn       string  `toml:"key_column,omitempty"`
+	KeyColumn string `toml:"key_column,omitempty"`
+	// LifetimeEpsilon is the most that all runs on these people's records may cost
+	// together, at LifetimeDelta; above 0 and finite.
 	LifetimeEpsilon float64 `toml:"lifetime_epsilon"`
-	LifetimeDelta   float64 `toml:"lifetime_delta"`
-	MinRecords      int     `toml:"min_records"` // a public lower bound on the number of records
+	// LifetimeDelta is above 0 and below 1/MinRecords, better a tenth of that.
+	LifetimeDelta float64 `toml:"lifetime_delta"`
+	MinRecords    int     `toml:"min_records"` // a public lower bound on the number of records, 1 or more
 	QuestionPolicy
 }
 

@@ -11,14 +11,15 @@ import (
 // QuestionPolicy is what an owner allows to be asked of a data set by algorithm query. A
 // key that is not there allows all.
 type QuestionPolicy struct {
-	// Questions are the kinds that may be asked, such as "mean"; Columns those that they
-	// may name, in by and where too.
+	// Questions are the kinds that may be asked, such as "mean". Without the key: all.
 	Questions []string `toml:"questions,omitempty"`
-	Columns   []string `toml:"question_columns,omitempty"`
+	// Columns are those that questions may name, in by and where too. Without the key:
+	// all.
+	Columns []string `toml:"question_columns,omitempty"`
 	// SmallestGroup is how many records a group, bin or cell has at least where records
 	// were spread evenly over those of a question: min_records over their number.
 	SmallestGroup float64 `toml:"smallest_group,omitempty"`
-	// Epsilon is the most that all questions of one run may cost.
+	// Epsilon is the most that all questions of one run may cost; 0: no limit of its own.
 	Epsilon float64 `toml:"question_epsilon,omitempty"`
 }
 

@@ -26,13 +26,15 @@ func New(search any) *cobra.Command {
 	if search != nil {
 		more = append(more, keys.Section{Name: experiment.TuneSection, Params: []any{search}})
 	}
+	more = append(more, keys.Policy()...)
 	var output cli.Output
 	c := &cobra.Command{
 		Use:   "explain [KEY]",
-		Short: "What the keys of a run file mean: all of them, those of a section, or one",
+		Short: "What the keys of a run file or a policy mean: all, those of a section, or one",
 		Long: `Say what the keys of a run file mean, which values they take, and what holds without them.
-KEY is a section, a key of one, or a key alone. Some keys are there only where the section
-names a certain graph, data set, partition, model or algorithm. Without KEY all are listed.`,
+KEY is a section, a key of one, or a key alone; policy has those of an owner's policy. Some
+keys are there only where the section names a certain graph, data set, partition, model or
+algorithm. Without KEY all are listed.`,
 		Example: "  sotto explain\n  sotto explain topology\n  sotto explain privacy.max_grad_norm\n" +
 			"  sotto explain batch_size --json",
 		Args: cli.AtMostOne("KEY"),
@@ -66,8 +68,13 @@ names a certain graph, data set, partition, model or algorithm. Without KEY all 
 
 // title is a section as a file has it.
 func title(section string) string {
-	if section == "" {
+	switch in, ok := strings.CutPrefix(section, keys.PolicyFile); {
+	case section == "":
 		return "before all sections"
+	case ok && in == "":
+		return "of an owner's policy"
+	case ok:
+		return "[[" + in[1:] + "]] of a policy"
 	}
 	return "[" + section + "]"
 }
@@ -101,7 +108,8 @@ func groups(all []keys.Key) (out [][]keys.Key) {
 // list has the names of all keys.
 func list(w io.Writer, all []keys.Key) error {
 	var b strings.Builder
-	b.WriteString("Keys of a run file. sotto explain KEY says what one means, or those of a section.\n")
+	b.WriteString("Keys of a run file, and of a policy. sotto explain KEY says what one means, or those " +
+		"of a section.\n")
 	section := "none"
 	for _, group := range groups(all) {
 		k := &group[0]
@@ -173,18 +181,15 @@ func wrap(b *strings.Builder, text, first, others string) {
 // page is all of it in Markdown.
 func page(w io.Writer, all []keys.Key) error {
 	var b strings.Builder
-	b.WriteString("# The keys of a run file\n\nMade by `sotto explain --output markdown`. " +
+	b.WriteString("# The keys of a run file, and of a policy\n\nMade by `sotto explain --output markdown`. " +
 		"What they do together is on the page of [run files](run-file.md).\n")
 	section := "none"
 	for _, group := range groups(all) {
 		k := &group[0]
 		if k.Section != section {
 			section = k.Section
-			name := "`[" + section + "]`"
-			if section == "" {
-				name = "Before all sections"
-			}
-			fmt.Fprintf(&b, "\n## %s\n", name)
+			name := title(section)
+			fmt.Fprintf(&b, "\n## %s\n", strings.ToUpper(name[:1])+name[1:])
 		}
 		if of := with(k); of != "" {
 			fmt.Fprintf(&b, "\nWith %s:\n", of)

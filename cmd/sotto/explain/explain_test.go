@@ -17,14 +17,15 @@ import (
 
 var update = flag.Bool("update", false, "write docs/keys.md")
 
-// search is the section that sotto tune reads.
-var search = keys.Section{Name: experiment.TuneSection, Params: []any{tune.Params()}}
+// more are the sections beside those of runs.
+var more = append([]keys.Section{{Name: experiment.TuneSection, Params: []any{tune.Params()}}},
+	keys.Policy()...)
 
 // docs/keys.md is what the program says.
 func TestPage(t *testing.T) {
 	const path = "../../../docs/keys.md"
 	var b bytes.Buffer
-	if err := page(&b, keys.List(search)); err != nil {
+	if err := page(&b, keys.List(more...)); err != nil {
 		t.Fatal(err)
 	}
 	if *update {
@@ -71,6 +72,9 @@ func TestFinds(t *testing.T) {
 		"tune.quantile":          {"Default: 0.25"},
 		"topology.graph":         {"One of complete, "},
 		"replication.one_record": {"Definition 2"},
+		"policy": {"policy.ledger: a string", "policy.dataset.lifetime_epsilon: a number",
+			"policy.dataset.smallest_group"},
+		"lifetime_delta": {"below 1/min_records"},
 	} {
 		got, err := said(t, args)
 		if err != nil {
@@ -101,9 +105,9 @@ func TestFinds(t *testing.T) {
 	}
 }
 
-// Every key of a search has words, too.
-func TestSearchHasWords(t *testing.T) {
-	for _, k := range keys.List(search) {
+// Every key of a search or policy has words, too.
+func TestOthersHaveWords(t *testing.T) {
+	for _, k := range keys.List(more...) {
 		if k.Text == "" {
 			t.Errorf("%s: its field has no comment", k.Dotted())
 		}
@@ -112,7 +116,7 @@ func TestSearchHasWords(t *testing.T) {
 
 // Keys that stand together in a page are there under the same names, and none is lost.
 func TestGroups(t *testing.T) {
-	all := keys.List(search)
+	all := keys.List(more...)
 	n := 0
 	for _, g := range groups(all) {
 		n += len(g)
