@@ -164,7 +164,9 @@ func (g *generations) epoch(t *testing.T, epoch int, follows bool, person int, d
 					Total: l.Total()}
 			},
 			OnRollback: func(m *mark.Mark, missing, _ uint64) error {
+				g.mu.Lock()
 				g.told = append(g.told, m.Round)
+				g.mu.Unlock()
 				if r := g.returns[person]; r != nil {
 					r.missing += missing
 				}
