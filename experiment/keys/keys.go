@@ -91,7 +91,7 @@ func of(section string, params any) (all []Key) {
 				first := len(all)
 				add(v.Field(i))
 				// what is said where a struct is embedded is of its key of that name
-				if text := comments[source(v.Type())+"."+f.Name]; text != "" {
+				if text := comments[place(v.Type())+"."+f.Name]; text != "" {
 					for k := range all[first:] {
 						if all[first+k].Name == strings.ToLower(f.Name) {
 							all[first+k].Text = text
@@ -101,7 +101,7 @@ func of(section string, params any) (all []Key) {
 			case name == "" || name == "-" || tables(f.Type):
 			default:
 				k := Key{Section: section, Name: name, Kind: runfile.Kind(params, name),
-					Text: comments[source(v.Type())+"."+name]}
+					Text: comments[place(v.Type())+"."+name]}
 				if !strings.Contains(k.Text, "efault") && !v.Field(i).IsZero() {
 					k.Default = shown(v.Field(i).Interface())
 				}
@@ -179,8 +179,8 @@ var comments = func() map[string]string {
 	return all
 }()
 
-// source is the place of a type: its package's path within the module, and its name.
-func source(t reflect.Type) string {
+// place is that of a type: its package's path within the module, and its name.
+func place(t reflect.Type) string {
 	module := strings.TrimSuffix(reflect.TypeFor[Key]().PkgPath(), "experiment/keys")
 	return strings.TrimPrefix(t.PkgPath(), module) + "." + t.Name()
 }

@@ -5,17 +5,15 @@ import (
 	"flag"
 	"fmt"
 	"go/ast"
-	"go/parser"
-	"go/token"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"sotto/internal/source"
 )
 
 var update = flag.Bool("update", false, "write comments.txt from the sources")
@@ -37,41 +35,25 @@ func TestCommentsAreThoseOfTheSources(t *testing.T) {
 // fromSources has the comments of all fields with a toml key, outside tests.
 func fromSources(t *testing.T) []byte {
 	t.Helper()
-	const root = "../.."
+	files, err := source.Read("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
 	var lines []string
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		switch name := d.Name(); {
-		case err != nil:
-			return err
-		case d.IsDir() && path != root && (name[0] == '.' || name == "examples" || name == "reproduce" ||
-			name == "testdata"):
-			return filepath.SkipDir
-		case d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go"):
-			return nil
+	for _, f := range files.All {
+		if f.Test || strings.HasPrefix(f.Dir, "reproduce") {
+			continue
 		}
-		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
-		if err != nil {
-			return err
-		}
-		pkg, err := filepath.Rel(root, filepath.Dir(path))
-		if err != nil {
-			return err
-		}
-		ast.Inspect(f, func(n ast.Node) bool {
+		ast.Inspect(f.Syntax, func(n ast.Node) bool {
 			if s, ok := n.(*ast.TypeSpec); ok {
 				if fields, ok := s.Type.(*ast.StructType); ok {
 					for key, text := range fieldComments(fields) {
-						place := fmt.Sprintf("%s.%s.%s", filepath.ToSlash(pkg), s.Name.Name, key)
-						lines = append(lines, fmt.Sprintf("%s\t%q\n", place, text))
+						lines = append(lines, fmt.Sprintf("%s.%s.%s\t%q\n", f.Dir, s.Name.Name, key, text))
 					}
 				}
 			}
 			return true
 		})
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	slices.Sort(lines)
 	return []byte(strings.Join(lines, ""))
