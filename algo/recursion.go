@@ -29,8 +29,8 @@ import (
 // paper is the acceleration of Cyffers, Even, Bellet, Massoulié (2022), which is the best
 // one for (I+W)/2: slower than chebyshev.
 type Recursion struct {
-	// Acceleration is "plain" (default), "chebyshev", "chebyshev-ns", "jacobi" or
-	// "paper".
+	// Acceleration is "plain", "chebyshev", "chebyshev-ns", "jacobi" or "paper". Where
+	// the graph's spectrum is not known, newton and boosting take plain for chebyshev.
 	Acceleration string `toml:"acceleration"`
 	// Rho is ρ = max(|λ_2|, |λ_n|) of the mixing matrix, or with paper λ_2, in [0, 1); 0:
 	// that of the first round's graph.

@@ -166,9 +166,12 @@ func Find(all []Key, word string) ([]Key, error) {
 //go:embed comments.txt
 var commentText string
 
-var comments = func() map[string]string {
+var comments = parsed(commentText)
+
+// parsed has the comments by package, type and key.
+func parsed(text string) map[string]string {
 	all := map[string]string{}
-	for line := range strings.Lines(commentText) {
+	for line := range strings.Lines(text) {
 		key, quoted, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
 		text, err := strconv.Unquote(quoted)
 		if err != nil {
@@ -177,7 +180,7 @@ var comments = func() map[string]string {
 		all[key] = text
 	}
 	return all
-}()
+}
 
 // place is that of a type: its package's path within the module, and its name.
 func place(t reflect.Type) string {

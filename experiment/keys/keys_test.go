@@ -25,7 +25,7 @@ func TestCommentsAreThoseOfTheSources(t *testing.T) {
 		if err := os.WriteFile("comments.txt", want, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		return
+		commentText, comments = string(want), parsed(string(want))
 	}
 	if !bytes.Equal(want, []byte(commentText)) {
 		t.Error("comments.txt is not what the sources say: go test ./experiment/keys -update")
@@ -133,9 +133,6 @@ func joined(text string) string {
 
 // Nobody has to guess: every key of a run file says what it means.
 func TestEveryKeyHasWords(t *testing.T) {
-	if *update {
-		t.Skip("comments.txt was written just now")
-	}
 	all := List()
 	if len(all) < 250 {
 		t.Errorf("%d keys", len(all))
@@ -146,6 +143,75 @@ func TestEveryKeyHasWords(t *testing.T) {
 		}
 		if k.Kind == "" {
 			t.Errorf("%s: no kind", k.Dotted())
+		}
+	}
+}
+
+// stated is a default in words: default 0.3, or "plain" (default).
+var stated = regexp.MustCompile(`[Dd]efault (?:is )?"?(-?\.?[0-9][0-9.,e-]*|true|false|[a-z][a-z-]+)"?|` +
+	`"?([a-z][a-z0-9_-]*)"? \(default\)`)
+
+// A default that a comment states is the one that the constructor has.
+func TestStatedDefaults(t *testing.T) {
+	checked := 0
+	for _, r := range registries {
+		for _, name := range registered(r.section + "." + r.key) {
+			params := r.params(name)
+			if params == nil {
+				continue
+			}
+			values := map[string]string{}
+			visit(reflect.ValueOf(params).Elem(), func(key string, v reflect.Value) {
+				if !v.IsZero() && v.Kind() != reflect.Slice && v.Kind() != reflect.Pointer {
+					values[key] = strings.Trim(fmt.Sprint(v.Interface()), `"`)
+				}
+			})
+			for _, k := range of(r.section, params) {
+				m := stated.FindStringSubmatch(k.Text)
+				if values[k.Name] == "" || m == nil {
+					continue
+				}
+				checked++
+				if want, got := plainly(m[1]+m[2]), plainly(values[k.Name]); want != got {
+					t.Errorf("%s of %s: the comment states %s, the constructor has %s", k.Dotted(), name,
+						want, got)
+				}
+			}
+		}
+	}
+	if checked < 60 {
+		t.Errorf("%d defaults were compared", checked)
+	}
+}
+
+// plainly is a number in one spelling, and other text as it is.
+func plainly(s string) string {
+	s = strings.TrimRight(strings.ReplaceAll(s, ",", ""), ".")
+	if x, err := strconv.ParseFloat(s, 64); err == nil {
+		return strconv.FormatFloat(x, 'g', -1, 64)
+	}
+	return s
+}
+
+// visit goes through the keys of a struct, embedded ones included.
+func visit(v reflect.Value, each func(key string, v reflect.Value)) {
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("toml"), ",")
+		if f.Anonymous && name == "" {
+			visit(v.Field(i), each)
+		} else if name != "" && name != "-" {
+			each(name, v.Field(i))
+		}
+	}
+}
+
+// Values that completion offers are of keys that there are.
+func TestPlainKeysAreThere(t *testing.T) {
+	all := List()
+	for key := range plain {
+		if !slices.ContainsFunc(all, func(k Key) bool { return k.Dotted() == key }) {
+			t.Errorf("%s is no key", key)
 		}
 	}
 }

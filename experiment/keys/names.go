@@ -46,15 +46,15 @@ func registered(key string) []string {
 
 // plain are the values of keys that are checked beside others, or with the data.
 var plain = map[string][]string{
-	"algorithm.clipping": {"constant", "quantile", "released", "schedule"},
-	"data.features":      {"pixels", "scattering"},
-	"faults.attack":      {"alie", "large-norm", "sign-flip", "stale"},
-	"faults.late":        {"discard", "use"},
-	"model.precision":    {"bf16", "float32"},
-	"privacy.curious":    {"neighbors", "none", "one"},
-	"privacy.noise":      {"exact", "fast"},
-	"topology.vectors":   {"data", "hidden"},
-	"topology.wake":      {"pair"},
+	"privacy.clipping": {"constant", "quantile", "released", "schedule"},
+	"data.features":    {"pixels", "scattering"},
+	"faults.attack":    {"alie", "large-norm", "sign-flip", "stale"},
+	"faults.late":      {"discard", "use"},
+	"model.precision":  {"bf16", "float32"},
+	"privacy.curious":  {"neighbors", "none", "one"},
+	"privacy.noise":    {"exact", "fast"},
+	"topology.vectors": {"data", "hidden"},
+	"topology.wake":    {"pair"},
 }
 
 // Graphs are all families that a run file can name.
@@ -64,8 +64,9 @@ func Graphs() []string {
 	return all
 }
 
-// Weights are the rules of mixing weights.
-func Weights() []string { return append(sorted(topology.Weights), "column") }
+// Weights are the rules of mixing weights, and those of directed graphs and of personal
+// models.
+func Weights() []string { return append(sorted(topology.Weights), "column", "objective") }
 
 // Datasets are the data sets of the catalogue.
 func Datasets() []string {

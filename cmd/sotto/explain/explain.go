@@ -79,7 +79,7 @@ func title(section string) string {
 	return "[" + section + "]"
 }
 
-// with is what a section names for a key to be there, such as "graph = er or torus"; "":
+// with is what a section names for a key to be there, such as "graph = grid, torus"; "":
 // nothing.
 func with(k *keys.Key) string {
 	var all []string
@@ -105,24 +105,32 @@ func groups(all []keys.Key) (out [][]keys.Key) {
 	return out
 }
 
+// each goes through sections and their groups of keys, each with what it is there with.
+func each(all []keys.Key, section func(title string), group func(of string, group []keys.Key)) {
+	last := "none"
+	for _, g := range groups(all) {
+		if g[0].Section != last {
+			last = g[0].Section
+			section(title(last))
+		}
+		group(with(&g[0]), g)
+	}
+}
+
 // list has the names of all keys.
 func list(w io.Writer, all []keys.Key) error {
 	var b strings.Builder
 	b.WriteString("Keys of a run file, and of a policy. sotto explain KEY says what one means, or those " +
 		"of a section.\n")
-	section := "none"
-	for _, group := range groups(all) {
-		k := &group[0]
-		if k.Section != section {
-			section = k.Section
-			fmt.Fprintf(&b, "\n%s\n", title(section))
-		}
+	each(all, func(title string) {
+		fmt.Fprintf(&b, "\n%s\n", title)
+	}, func(of string, group []keys.Key) {
 		text := names(group)
-		if of := with(k); of != "" {
+		if of != "" {
 			text = of + ": " + text
 		}
 		wrap(&b, text, "  ", "    ")
-	}
+	})
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -183,15 +191,10 @@ func page(w io.Writer, all []keys.Key) error {
 	var b strings.Builder
 	b.WriteString("# The keys of a run file, and of a policy\n\nMade by `sotto explain --output markdown`. " +
 		"What they do together is on the page of [run files](run-file.md).\n")
-	section := "none"
-	for _, group := range groups(all) {
-		k := &group[0]
-		if k.Section != section {
-			section = k.Section
-			name := title(section)
-			fmt.Fprintf(&b, "\n## %s\n", strings.ToUpper(name[:1])+name[1:])
-		}
-		if of := with(k); of != "" {
+	each(all, func(title string) {
+		fmt.Fprintf(&b, "\n## %s\n", strings.ToUpper(title[:1])+title[1:])
+	}, func(of string, group []keys.Key) {
+		if of != "" {
 			fmt.Fprintf(&b, "\nWith %s:\n", of)
 		}
 		b.WriteString("\n| key | takes | what it is |\n|---|---|---|\n")
@@ -205,7 +208,7 @@ func page(w io.Writer, all []keys.Key) error {
 			}
 			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", k.Name, k.Kind, cell.Replace(text))
 		}
-	}
+	})
 	_, err := io.WriteString(w, b.String())
 	return err
 }
