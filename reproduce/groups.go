@@ -25,7 +25,7 @@ func Group[T any](f *Results, values func(run T) []string) *Groups[T] {
 		k := settings(row.Values)
 		g.rows[k] = append(g.rows[k], row)
 	}
-	for _, rows := range g.rows { // seeds in order, so that two kinds of runs are pairs
+	for _, rows := range g.rows { // seeds in order
 		slices.SortStableFunc(rows, func(a, b sweep.Row) int { return a.Cell - b.Cell })
 	}
 	return g
@@ -51,6 +51,31 @@ func (g *Groups[T]) Sample(run T, figure func(*sweep.Row) float64) Sample {
 func (g *Groups[T]) Accuracy(run T) Sample {
 	return g.Sample(run, func(r *sweep.Row) float64 { return 100 * r.Accuracy.Mean })
 }
+
+// Less is a figure of each row of a run less that of the other's with the same seed, over
+// the seeds that both have: of a study that is not whole two runs may have others.
+func (g *Groups[T]) Less(run, other T, figure func(*sweep.Row) float64) (difference Sample) {
+	theirs := map[string]float64{}
+	rows := g.Of(other)
+	for i := range rows {
+		theirs[Seed(&rows[i])] = figure(&rows[i])
+	}
+	rows = g.Of(run)
+	for i := range rows {
+		if x, ok := theirs[Seed(&rows[i])]; ok {
+			difference = append(difference, figure(&rows[i])-x)
+		}
+	}
+	return difference
+}
+
+// AccuracyLess is Less of accuracies, in percent.
+func (g *Groups[T]) AccuracyLess(run, other T) Sample {
+	return g.Less(run, other, func(r *sweep.Row) float64 { return 100 * r.Accuracy.Mean })
+}
+
+// Seed is a row's, its last value.
+func Seed(r *sweep.Row) string { return r.Values[len(r.Values)-1] }
 
 // Epsilon is the largest of the rows; nothing without rows.
 func (g *Groups[T]) Epsilon(run T) string {

@@ -101,15 +101,15 @@ func adaptive(f *reproduce.Results) *reproduce.Document {
 			Percent: true,
 			Caption: "Mean over seeds; band: one standard deviation.",
 		}
-		constant := r.Accuracy(g.runs[0])
 		for k, p := range g.runs {
 			rows := r.Of(p)
 			if len(rows) == 0 {
 				continue
 			}
 			less, prob := "", ""
-			if diff, x, ok := paired(r.Accuracy(p), constant); ok && k > 0 {
-				less, prob = fmt.Sprintf("%+.2f ± %.2f", diff.Mean(), diff.SD()), fmt.Sprintf("%.2g", x)
+			diff := r.AccuracyLess(p, g.runs[0])
+			if x, ok := twoSided(diff); ok && k > 0 {
+				less, prob = fmt.Sprintf("%+.2f ± %.2f", diff.Mean(), diff.SD()), x
 			}
 			d.Add(g.algorithm, r.Epsilon(p), formName(p.form), reproduce.Exactly(p.clip), p.step.first,
 				r.Accuracy(p), less, prob)
@@ -129,5 +129,6 @@ func adaptive(f *reproduce.Results) *reproduce.Document {
 			"as they are",
 		"p of a paired t test over seeds, not corrected for the number of comparisons",
 	}
+	d.Notes = append(d.Notes, smokeNotes(f.Scale, "mnist")...)
 	return d
 }

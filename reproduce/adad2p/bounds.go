@@ -38,12 +38,10 @@ func boundsReport(f *reproduce.Results) *reproduce.Document {
 		if len(rows) == 0 || p.form != "" || p.method != "adad2p" && p.method != "sgp" {
 			continue
 		}
-		points := r.Over(p, "gradient_rms", "all", false)
+		points := squared(r.Over(p, "gradient_rms", "all", false), float64(len(rows)))
 		squares, name := 0., p.name()
-		for k := range points {
-			points[k].Y *= points[k].Y
-			points[k].Low, points[k].High = points[k].Y, points[k].Y
-			squares += points[k].Y / float64(len(points))
+		for _, at := range points {
+			squares += at.Y / float64(len(points))
 		}
 		sigma, scaled := "none", func(x float64) string { return "" }
 		if p.noise != "none" {
@@ -90,7 +88,18 @@ func boundsReport(f *reproduce.Results) *reproduce.Document {
 		fmt.Sprintf("Theorem 1 at epsilon 1 and c2 = 1 asks for %.3g records an agent, where there are %g, "+
 			"and sets K to %.2g rounds of them (C27)", need, s.records, rounds),
 	}
+	d.Notes = append(d.Notes, smokeNotes(f.Scale, "mnist")...)
 	return d
+}
+
+// squared are means of squares, from means over n runs with a standard deviation on
+// either side.
+func squared(points []plot.Point, n float64) []plot.Point {
+	for k, p := range points {
+		sd := p.Y - p.Low
+		points[k] = reproduce.At(p.X, float64(p.Y*p.Y)+float64(sd*sd)*(n-1)/n)
+	}
+	return points
 }
 
 // largest is the largest gradient norm of each run at any evaluation.

@@ -85,9 +85,6 @@ func cnnReport(figure string, runs func() []push, compared ...string) func(
 			d.Notes = append(d.Notes, fmt.Sprintf("G = %d is that of the paper's procedure on this network "+
 				"(seed002-norms), rounded up to a whole number", cnnBound))
 		}
-		if f.Scale == reproduce.Smoke {
-			d.Notes = append(d.Notes, "scale smoke: 2 rounds, 4 agents, one seed")
-		}
 		return d
 	}
 }

@@ -78,8 +78,9 @@ func directed(f *reproduce.Results) *reproduce.Document {
 		less, prob := "", ""
 		other := p
 		if other.graph = directedGraphs[1]; p.graph != other.graph {
-			if diff, x, ok := paired(r.Accuracy(p), r.Accuracy(other)); ok {
-				less, prob = diff.Format("%+.2f", "%.2f"), fmt.Sprintf("%.2g", x)
+			diff := r.AccuracyLess(p, other)
+			if x, ok := twoSided(diff); ok {
+				less, prob = diff.Format("%+.2f", "%.2f"), x
 			}
 		}
 		lowest := r.Sample(p, func(row *sweep.Row) float64 { return 100 * row.Accuracy.Min })
@@ -104,10 +105,10 @@ func directed(f *reproduce.Results) *reproduce.Document {
 	list := directedPushes()
 	for i, p := range list {
 		for _, q := range list[i+1:] {
-			diff, prob, ok := paired(r.Accuracy(p), r.Accuracy(q))
-			if ok && p.graph == q.graph {
+			diff := r.AccuracyLess(p, q)
+			if prob, ok := twoSided(diff); ok && p.graph == q.graph {
 				d.Notes = append(d.Notes, fmt.Sprintf("%s: %s less %s is %s points over %d seeds, "+
-					"two-sided p %.2g", p.graph, p.name(), q.name(), diff.Format("%+.2f", "%.2f"),
+					"two-sided p %s", p.graph, p.name(), q.name(), diff.Format("%+.2f", "%.2f"),
 					len(diff), prob))
 			}
 		}

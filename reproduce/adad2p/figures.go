@@ -124,6 +124,7 @@ func pushReport(figure string, runs func() []push) func(*reproduce.Results) *rep
 				"scale at the rate of the batches, under add-remove. True: of the ledger, with delta 1e-5, "+
 				"under replace-one with 1 record and add-remove with batches; the noise of AdaD2P and "+
 				"ConstD2P follows private gradients that nothing bounds, which has no epsilon")
+		d.Notes = append(d.Notes, smokeNotes(f.Scale, runs()[0].data)...)
 		if f.Scale == reproduce.Short { // of CIFAR-10 alone
 			p := setups["cifar-10"]
 			n := p.size(reproduce.Short, "cifar-10")
@@ -205,10 +206,11 @@ func (r pushRows) comparisons(list []push) []string {
 	var notes []string
 	for i, p := range list {
 		for _, q := range list[i+1:] {
-			if diff, prob, ok := paired(r.Accuracy(p), r.Accuracy(q)); ok {
+			diff := r.AccuracyLess(p, q)
+			if prob, ok := twoSided(diff); ok {
 				notes = append(notes,
 					fmt.Sprintf("%s, %s a round: %s less %s is %+.2f ± %.2f points over %d seeds, "+
-						"two-sided p %.2g of a paired t test", p.noise,
+						"two-sided p %s of a paired t test", p.noise,
 						map[bool]string{true: "64 records", false: "1 record"}[p.form == batched], p.name(),
 						q.name(), diff.Mean(), diff.SD(), len(diff), prob))
 			}

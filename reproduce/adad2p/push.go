@@ -6,6 +6,7 @@ import (
 	"sotto/experiment/sweep"
 	"strings"
 
+	"sotto/internal/sample"
 	"sotto/reproduce"
 )
 
@@ -121,6 +122,29 @@ func (p setup) size(scale reproduce.Scale, data string) runSize {
 	return runSize{p.rounds, 110, 0, 500, 0}
 }
 
+const pushAgents = 20 // of pushBase
+
+// smokeAgents are the agents of the smallest size.
+func smokeAgents(data string) int {
+	switch {
+	case data == "cifar-10": // ResNet-18
+		return 2
+	case strings.HasPrefix(data, "cifar-10"):
+		return 4
+	}
+	return pushAgents
+}
+
+// smokeNotes say how little the smallest size runs, whatever other notes say.
+func smokeNotes(scale reproduce.Scale, data string) []string {
+	if scale != reproduce.Smoke {
+		return nil
+	}
+	size := setups[data].size(scale, data)
+	return []string{fmt.Sprintf("scale smoke: %d rounds, %d agents, %d test records, one seed; the figures "+
+		"show only that everything runs", size.rounds, smokeAgents(data), size.limit)}
+}
+
 // forms are the settings behind the axis "form" of sound runs; "schedule" and
 // "falling" have a number behind them: the factor of the clip, or of the step size, over
 // the whole run.
@@ -148,11 +172,8 @@ func (p push) cell(scale reproduce.Scale) sweep.Cell {
 	set("evaluate.gradients=%d", size.gradients)
 	set("evaluate.limit=%d", size.limit)
 	set("evaluate.agents=%d", size.agents)
-	switch {
-	case scale == reproduce.Smoke && p.data == "cifar-10": // ResNet-18
-		set("topology.agents=2")
-	case scale == reproduce.Smoke && strings.HasPrefix(p.data, "cifar-10"):
-		set("topology.agents=4")
+	if n := smokeAgents(p.data); scale == reproduce.Smoke && n < pushAgents {
+		set("topology.agents=%d", n)
 	}
 	c.Set = append(c.Set, pr.set...)
 	set("algorithm.step_size=%s", reproduce.Exactly(p.step.first))
@@ -256,13 +277,15 @@ func overTrials(scale reproduce.Scale, runs []push) []sweep.Cell {
 	return cells
 }
 
-// paired compares two methods run with the same seeds: the differences, and the two-sided
-// p-value of Student's t test. ok is false for fewer than two pairs.
-func paired(a, b reproduce.Sample) (difference reproduce.Sample, p float64, ok bool) {
-	difference = a.Less(b)
+// twoSided is the p-value of Student's t test of differences of pairs, two-sided, as
+// text. ok is false for fewer than two pairs.
+func twoSided(difference reproduce.Sample) (p string, ok bool) {
 	if len(difference) < 2 {
-		return nil, 0, false
+		return "", false
 	}
-	se, law := difference.Student()
-	return difference, 2 * law.Survival(math.Abs(difference.Mean()/se)), true
+	_, _, x := sample.Sample(difference).Interval()
+	if math.IsNaN(x) { // no spread that a law could be of
+		return "undefined", true
+	}
+	return fmt.Sprintf("%.2g", x), true
 }

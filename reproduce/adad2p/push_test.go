@@ -3,10 +3,13 @@ package adad2p
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
 	"sotto/experiment/rundir"
+	"sotto/experiment/sweep"
+	"sotto/report/plot"
 	"sotto/reproduce"
 	"sotto/reproduce/reproducetest"
 )
@@ -14,20 +17,82 @@ import (
 // Student's table: with 4 degrees of freedom t = 2.776 has a two-sided p of .05, t =
 // 4.604 of .01.
 func TestPaired(t *testing.T) {
-	for _, c := range []struct{ t, p float64 }{{2.776, .05}, {4.604, .01}, {-2.776, .05}} {
-		shape := reproduce.Sample{-2, -1, 0, 1, 2} // sd √2.5
-		a, b := make(reproduce.Sample, 5), make(reproduce.Sample, 5)
-		for i, x := range shape {
-			b[i] = float64(7 * i)
-			a[i] = b[i] + x + c.t*math.Sqrt(2.5/5)
+	for at, want := range map[float64]string{2.776: "0.05", 4.604: "0.01", -2.776: "0.05"} {
+		diff := reproduce.Sample{-2, -1, 0, 1, 2} // sd √2.5
+		for i := range diff {
+			diff[i] += at * math.Sqrt(2.5/5)
 		}
-		diff, p, ok := paired(a, b)
-		if !ok || math.Abs(p-c.p) > 1e-4 || math.Abs(diff.SD()-math.Sqrt(2.5)) > 1e-9 {
-			t.Errorf("t = %v: p = %v, difference %v, want %v", c.t, p, diff, c.p)
+		if p, ok := twoSided(diff); !ok || p != want {
+			t.Errorf("t = %v: p = %v, want %v", at, p, want)
 		}
 	}
-	if _, _, ok := paired(reproduce.Sample{1}, reproduce.Sample{2}); ok {
+	// No difference at all is none; one that is the same each time has no spread to go by.
+	for x, want := range map[float64]string{0: "1", -8.5: "undefined"} {
+		if p, ok := twoSided(reproduce.Sample{x, x, x}); !ok || p != want {
+			t.Errorf("three times %v: p = %v, want %v", x, p, want)
+		}
+	}
+	if _, ok := twoSided(reproduce.Sample{1}); ok {
 		t.Error("one pair was compared")
+	}
+}
+
+// A third of the runs, as a shard has them: AdaD2P has seeds 2 and 5, the clip of 1 too,
+// and ConstD2P at 72.4 seeds 1 and 4, so that nothing of it is paired with AdaD2P.
+func TestPairsOfPart(t *testing.T) {
+	rows := reproducetest.Runs(pushCells(figure4Pushes)(reproduce.Full), func(v []string) float64 {
+		return reproduce.Number(v[7]) / 10
+	})
+	rows = slices.DeleteFunc(rows, func(r sweep.Row) bool { return r.Cell%3 != 0 })
+	d := pushReport("figure4", figure4Pushes)(&reproduce.Results{Rows: rows, Curves: reproduce.Curves{},
+		Scale: reproduce.Full})
+	var notes []string
+	for _, n := range d.Notes {
+		if strings.HasPrefix(n, "sigma 0.02, 1 record") {
+			notes = append(notes, n)
+		}
+	}
+	want := "sigma 0.02, 1 record a round: AdaD2P less ClipD2P, C = 1 is +0.00 ± 0.00 points over 2 seeds, " +
+		"two-sided p 1 of a paired t test"
+	if !slices.Equal(notes, []string{want}) {
+		t.Errorf("%q, want %q alone", notes, want)
+	}
+}
+
+// A mean of squares over two runs of norms 1 and 3 is 5, where the square of the mean is
+// 4.
+func TestSquared(t *testing.T) {
+	p := squared([]plot.Point{reproduce.Sample{1, 3}.Band(110)}, 2)[0]
+	if p.X != 110 || math.Abs(p.Y-5) > 1e-12 || p.Low != p.Y || p.High != p.Y {
+		t.Errorf("%+v, want 5", p)
+	}
+}
+
+// Every sweep of the smallest size says what it is, whatever its other notes say.
+func TestSmokeNotes(t *testing.T) {
+	for name, s := range Paper.Studies {
+		if s.Cells == nil {
+			continue
+		}
+		f := &reproduce.Results{Scale: reproduce.Smoke, Curves: reproduce.Curves{},
+			Rows: reproducetest.Runs(s.Cells(reproduce.Smoke), func([]string) float64 { return .5 })}
+		for i := range f.Rows {
+			for _, m := range []string{"gradient_norm", "gradient_rms", "gradient_max", "train_loss"} {
+				for round := range uint64(2) {
+					k := reproduce.CurveKey(&f.Rows[i])
+					f.Curves[k] = append(f.Curves[k], rundir.Row{Round: round, Agent: "all", Metric: m, Value: 1})
+				}
+			}
+		}
+		said := 0
+		for _, n := range s.Report(f).Notes {
+			if strings.HasPrefix(n, "scale smoke: ") {
+				said++
+			}
+		}
+		if said != 1 {
+			t.Errorf("%s: %d notes of the smallest size", name, said)
+		}
 	}
 }
 

@@ -129,5 +129,6 @@ func search(f *reproduce.Results) *reproduce.Document {
 	d.Notes = []string{fmt.Sprintf("Fashion-MNIST, seed 101, stochastic gradient push over the directed "+
 		"exponential graph, 2,200 rounds, Poisson batches of %d of 3,000 records; clips %v, steps of %v "+
 		"over the clip, with the larger clip also %g", soundBatch, searchedClips, searchedSteps, longest)}
+	d.Notes = append(d.Notes, smokeNotes(f.Scale, "fashion-mnist")...)
 	return d
 }

@@ -132,7 +132,7 @@ func heartTable(f *reproduce.Results) *reproduce.Document {
 		like := h
 		like.method = "dsgd"
 		gain, interval := "", ""
-		if diff := s.Less(g.Accuracy(like)); h.method != "dsgd" && len(diff) > 1 {
+		if diff := g.AccuracyLess(h, like); h.method != "dsgd" && len(diff) > 1 {
 			se, law := diff.Student()
 			half := law.Quantile(.975) * se
 			gain = fmt.Sprintf("%+.2f", diff.Mean())
