@@ -249,7 +249,10 @@ func table4(f *reproduce.Results) *reproduce.Document {
 		"seconds a round, sound"),
 		Notes: cifar100Notes(f.Scale)}
 	addTable4(d, g, chanceOf(f.Scale))
-	d.Notes = append(append(d.Notes, duration(g)...), fullAccounting()...)
+	if f.Scale != reproduce.Smoke { // which has other data and fewer agents
+		d.Notes = append(d.Notes, duration(g)...)
+	}
+	d.Notes = append(d.Notes, fullAccounting()...)
 	return d
 }
 
@@ -345,9 +348,8 @@ func figure2(f *reproduce.Results) *reproduce.Document {
 			for k, t := range overlaps {
 				s := g.Accuracy(imageRun{"sound", t, m, b})
 				line = append(line, s.String())
-				was = append(was, publishedTable4[b][j+1][k].mean)
 				if len(s) > 0 {
-					means = append(means, s.Mean())
+					means, was = append(means, s.Mean()), append(was, publishedTable4[b][j+1][k].mean)
 				}
 			}
 			if len(means) > 0 {

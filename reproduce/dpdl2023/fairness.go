@@ -44,6 +44,7 @@ var fairHeader = []string{"accuracy", "worst class", "best class", "gap between 
 
 // parted is a run's final accuracy in percent, by class and by agent.
 type parted struct {
+	seed     string
 	accuracy float64
 	classes  []float64 // mean over agents
 	least    []float64 // of each class: of the agent that has the least
@@ -52,7 +53,7 @@ type parted struct {
 
 // partedOf reads the last accuracies among the kept metrics of a run.
 func partedOf(row *sweep.Row, kept []rundir.Row) parted {
-	p := parted{accuracy: 100 * row.Accuracy.Mean}
+	p := parted{seed: reproduce.Seed(row), accuracy: 100 * row.Accuracy.Mean}
 	for _, r := range kept {
 		_, class := strings.CutPrefix(r.Metric, rundir.ClassAccuracy)
 		switch {
@@ -71,7 +72,7 @@ func partedOf(row *sweep.Row, kept []rundir.Row) parted {
 func (p *parted) whole() bool { return len(p.classes) > 0 && len(p.least) > 0 && len(p.agents) > 0 }
 
 // fairRow is a line of fairHeader less epsilon: of runs with several seeds, beside those
-// without privacy; nil without runs.
+// without privacy that have the same seeds; nil without runs.
 func fairRow(runs, plain []parted) []string {
 	if len(runs) == 0 {
 		return nil
@@ -86,9 +87,10 @@ func fairRow(runs, plain []parted) []string {
 		worst, best := slices.Min(r.agents), slices.Max(r.agents)
 		figures := []float64{r.accuracy, low, high, high - low, worst, best, best - worst,
 			slices.Min(r.least)}
-		if len(plain) == len(runs) && len(plain[i].classes) == len(r.classes) {
+		like := slices.IndexFunc(plain, func(p parted) bool { return p.seed == r.seed })
+		if like >= 0 && len(plain[like].classes) == len(r.classes) {
 			sum, most := 0., math.Inf(-1)
-			for c, was := range plain[i].classes {
+			for c, was := range plain[like].classes {
 				sum += was - r.classes[c]
 				most = max(most, was-r.classes[c])
 			}
@@ -140,10 +142,7 @@ func fairness(f *reproduce.Results) *reproduce.Document {
 	if costs.err != nil {
 		d.Notes = append(d.Notes, fmt.Sprintf("an epsilon is missing: %v", costs.err))
 	}
-	if f.Scale == reproduce.Smoke {
-		d.Notes = append(d.Notes,
-			"scale smoke: ten rounds and 500 test images; the figures show only that everything runs")
-	}
+	d.Notes = append(d.Notes, smokeNotes(f.Scale)...)
 	return d
 }
 

@@ -80,7 +80,7 @@ func budgetFigures(g *reproduce.Groups[mnistRun]) []plot.Figure {
 			Percent: true,
 			Markers: true,
 			LogX:    true,
-			Caption: seedBars,
+			Caption: seedBars + " Epsilon: ours under zero-out, published as claimed for replace-one.",
 		}
 		draw := func(m string, was func(k int) published, r mnistRun) {
 			var ours, theirs []plot.Point

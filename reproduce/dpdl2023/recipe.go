@@ -172,10 +172,7 @@ func recipe(f *reproduce.Results) *reproduce.Document {
 			"chosen on Fashion-MNIST with the features of glyphs, none on MNIST; graphs are drawn anew " +
 			"for each seed",
 	}
-	if f.Scale == reproduce.Smoke {
-		d.Notes = append(d.Notes,
-			"scale smoke: ten rounds and 500 test images; the figures show only that everything runs")
-	}
+	d.Notes = append(d.Notes, smokeNotes(f.Scale)...)
 	return d
 }
 

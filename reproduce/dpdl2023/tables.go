@@ -65,7 +65,7 @@ type accuracies struct {
 func newAccuracies(f *reproduce.Results, first string) *accuracies {
 	header := slices.Concat([]string{first}, accuracyHeader, definedHeader)
 	return &accuracies{&reproduce.Document{Header: header,
-		Notes: append(mnistNotes(f.Scale == reproduce.Smoke), adjacencyNotes...)}, collect(f), newCosts()}
+		Notes: append(mnistNotes(f.Scale), adjacencyNotes...)}, collect(f), newCosts()}
 }
 
 // add appends a row unless nothing has been run for it. central are the accuracies of
@@ -202,7 +202,7 @@ func table2(f *reproduce.Results) *reproduce.Document {
 func figure1(f *reproduce.Results) *reproduce.Document {
 	g := collect(f)
 	d := &reproduce.Document{Header: []string{"method", "epsilon", "λ2/n 1", "0.7", "0.39", "0.06", "range",
-		"published range", "sd over trials"}, Notes: mnistNotes(f.Scale == reproduce.Smoke)}
+		"published range", "sd over trials"}, Notes: mnistNotes(f.Scale)}
 	for j, m := range methods {
 		for k, b := range budgets {
 			line := []string{m, b}
@@ -210,9 +210,8 @@ func figure1(f *reproduce.Results) *reproduce.Document {
 			for i, fiedler := range fiedlers {
 				s := g.Accuracy(mnistRun{mode: "sound", fiedler: fiedler, overlap: "1", method: m, budget: b})
 				line = append(line, s.String())
-				was = append(was, publishedTable1[i][j][k].mean)
 				if len(s) > 0 {
-					means = append(means, s.Mean())
+					means, was = append(means, s.Mean()), append(was, publishedTable1[i][j][k].mean)
 				}
 				if len(s) > 1 {
 					spread = append(spread, s.SD())
@@ -231,16 +230,12 @@ func figure1(f *reproduce.Results) *reproduce.Document {
 	return d
 }
 
-// extent is the largest less the smallest.
+// extent is the largest less the smallest; nothing of one, which has no range.
 func extent(s reproduce.Sample) string {
-	if len(s) == 0 {
+	if len(s) < 2 {
 		return ""
 	}
-	low, high := s[0], s[0]
-	for _, x := range s {
-		low, high = min(low, x), max(high, x)
-	}
-	return fmt.Sprintf("%.2f", high-low)
+	return fmt.Sprintf("%.2f", slices.Max(s)-slices.Min(s))
 }
 
 // stepGrid multiplies the published learning rates.
@@ -269,15 +264,14 @@ func stepCells(small bool) []sweep.Cell { return overTrials(small, stepRuns()) }
 func stepSizes(f *reproduce.Results) *reproduce.Document {
 	g := collect(f)
 	d := &reproduce.Document{Header: []string{"method", "step size", "times published", "accuracy",
-		"epsilon, zero-out"},
-		Notes: mnistNotes(f.Scale == reproduce.Smoke)}
+		"epsilon, zero-out"}}
 	for i, r := range stepRuns() {
 		d.Add(r.method, fmt.Sprintf("%g to %g", r.step.first, r.step.final),
 			fmt.Sprintf("%g", stepGrid[i%len(stepGrid)]), g.Accuracy(r), g.Epsilon(r))
 	}
-	d.Notes = append(d.Notes,
-		"step sizes are compared on the test set, as in the paper: the best of them is no estimate of "+
-			"accuracy on new data")
+	d.Notes = append([]string{accuracyNote, soundNote + "; step sizes are multiples of the paper's, of DSGT " +
+		"too", graphNote, "step sizes are compared on the test set, as in the paper: the best of them is no " +
+		"estimate of accuracy on new data"}, smokeNotes(f.Scale)...)
 	return d
 }
 
@@ -292,25 +286,33 @@ var adjacencyNotes = []string{
 		"fewest records, which is the largest, at the noise that the budget gives it",
 }
 
+// What all tables of the MNIST runs say.
+const (
+	accuracyNote = "accuracy in percent: mean over the ten agents' own models on the MNIST test images " +
+		"after the last round, then mean and sd over seeds; published: Bayrooti, Gao, Prorok 2023 (arXiv " +
+		"2306.13892)"
+	soundNote = "sound: epsilon is the PLD upper end under zero-out adjacency at delta 1e-5, from the " +
+		"ledgers; Metropolis weights, simultaneous mixing"
+	graphNote = "graphs are drawn anew for each seed to within .05 of the Fiedler value: the paper's were " +
+		"never published; sampling rates are 256/m, the paper's 1/ceil(m/256)"
+)
+
+// smokeNotes say what the smallest size runs.
+func smokeNotes(scale reproduce.Scale) []string {
+	if scale != reproduce.Smoke {
+		return nil
+	}
+	return []string{"scale smoke: ten rounds and 500 test images; the figures show only that everything runs"}
+}
+
 // mnistNotes says what differs from the publication.
-func mnistNotes(small bool) []string {
-	n := []string{
-		"accuracy in percent: mean over the ten agents' own models on the MNIST test images after the " +
-			"last round, then mean and sd over seeds; published: Bayrooti, Gao, Prorok 2023 (arXiv " +
-			"2306.13892)",
-		"sound: epsilon is the PLD upper end under zero-out adjacency at delta 1e-5, from the ledgers; " +
-			"Metropolis weights, simultaneous mixing; step sizes are the paper's, those of DSGT and of " +
-			"DSGD at epsilon .5 chosen on Fashion-MNIST, because the paper's are for mixing in place; " +
-			"DSGT's gradients are clipped without noise too",
+func mnistNotes(scale reproduce.Scale) []string {
+	return append([]string{accuracyNote, soundNote + "; step sizes are the paper's, those of DSGT and of " +
+		"DSGD at epsilon .5 chosen on Fashion-MNIST, because the paper's are for mixing in place; " +
+		"DSGT's gradients are clipped without noise too",
 		"replication: mixing in place with row-normalised weights, gradients after mixing (DSGD), noise " +
 			"by RDP under add-remove, claimed for replace-one, the adjacency which the paper states; it is " +
 			"charged under replace-one, by PLD at delta 1e-5",
-		"graphs are drawn anew for each seed to within .05 of the Fiedler value: the paper's were never " +
-			"published; sampling rates are 256/m, the paper's 1/ceil(m/256)",
-	}
-	if small {
-		n = append(n,
-			"scale smoke: ten rounds and 500 test images; the figures show only that everything runs")
-	}
-	return n
+		graphNote,
+	}, smokeNotes(scale)...)
 }
