@@ -1,6 +1,7 @@
 package reproduce
 
 import (
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"sotto/config"
 	"sotto/internal/rowfile"
 )
 
@@ -118,6 +120,51 @@ func TestCurves(t *testing.T) {
 		if _, err := rowfile.Decode(path, []byte(text), curveCodec); err == nil ||
 			!strings.Contains(err.Error(), path) {
 			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+// Rows whose kept metrics are gone, all or those of one run, are refused in words: some
+// reports would end the program.
+func TestCurvesGone(t *testing.T) {
+	study := Study{
+		Axes: []string{"mu"},
+		Base: curvesBase,
+		Cells: TwoSizes(func(bool) []sweep.Cell {
+			return []sweep.Cell{{Values: []string{"1"}, Set: []string{"algorithm.mu=1"}},
+				{Values: []string{"2"}, Set: []string{"algorithm.mu=2"}}}
+		}),
+		Curves: true,
+		Report: func(f *Results) *Document {
+			for i := range f.Rows {
+				_ = slices.Max(f.Curves.last(f.Rows[i:i+1], "accuracy", "mean"))
+			}
+			return &Document{}
+		},
+	}
+	dir, paper := t.TempDir(), Papers{{Name: "citation", Key: "key", Studies: map[string]Study{"s": study}}}
+	if _, err := paper.Run(t.Context(), "key-s", Options{Dir: dir, Scale: Smoke}); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "curves.csv")
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitAfter(string(b), "\n")
+	first := lines[1][:16]
+	last := slices.IndexFunc(lines[1:], func(l string) bool { return !strings.HasPrefix(l, first) }) + 1
+	for text, found := range map[string]string{strings.Join(lines[:last], ""): "none of 1 of 2 runs",
+		lines[0]: "none of 2 of 2 runs"} {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		for _, finished := range []bool{true, false} {
+			var bad *config.Error
+			_, err := paper.Run(t.Context(), "key-s", Options{Dir: dir, Scale: Smoke, Finished: finished})
+			if !errors.As(err, &bad) || bad.File != path || bad.Found != found {
+				t.Errorf("finished %v: %v, want %s", finished, err, found)
+			}
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"path/filepath"
 
 	"sotto/config"
 	"sotto/experiment/run"
@@ -114,6 +115,9 @@ func (s *Study) document(ctx context.Context, name string, opt Options) (*Docume
 	if f.Curves, err = readCurves(opt.Dir); err != nil {
 		return nil, err
 	}
+	if err := s.hasCurves(f, opt.Dir); err != nil {
+		return nil, err
+	}
 	if s.Curves && !opt.Finished && opt.Sweep.Shards <= 1 {
 		if err := tidyCurves(opt.Dir, f.Rows, f.Curves); err != nil {
 			return nil, err
@@ -127,6 +131,23 @@ func (s *Study) document(ctx context.Context, name string, opt Options) (*Docume
 				all))
 	}
 	return d, nil
+}
+
+// hasCurves refuses rows whose kept metrics are gone: tables would be made without them.
+func (s *Study) hasCurves(f *Results, dir string) error {
+	missing := 0
+	for i := range f.Rows {
+		if s.Curves && len(f.Curves.of(&f.Rows[i])) == 0 {
+			missing++
+		}
+	}
+	if missing == 0 {
+		return nil
+	}
+	return &config.Error{File: filepath.Join(dir, "curves.csv"), Key: "metrics",
+		Found: fmt.Sprintf("none of %d of %s", missing, config.Count(len(f.Rows), "run")),
+		Allowed: "those of every run that has a row in cells.csv; a run is made again, metrics and all, where " +
+			"its row is taken out"}
 }
 
 // sweep runs the cells that have no row yet, and notes how long each took.
