@@ -146,8 +146,8 @@ func (s *Study) hasCurves(f *Results, dir string) error {
 	}
 	return &config.Error{File: filepath.Join(dir, "curves.csv"), Key: "metrics",
 		Found: fmt.Sprintf("none of %d of %s", missing, config.Count(len(f.Rows), "run")),
-		Allowed: "those of every run that has a row in cells.csv; a run is made again, metrics and all, where " +
-			"its row is taken out"}
+		Allowed: "those of every run that has a row in cells.csv; a run is made again, metrics and all, " +
+			"where its row is taken out"}
 }
 
 // sweep runs the cells that have no row yet, and notes how long each took.

@@ -35,8 +35,8 @@ func (s Sample) Format(mean, sd string) string {
 	return fmt.Sprintf(mean+" ± "+sd, s.Mean(), s.SD())
 }
 
-// Less is s less another sample of the same rows; nothing where they are no pairs. Samples
-// of two runs are paired by seed: see [Groups.Less].
+// Less is s less another sample of the same rows; nothing where they are no pairs.
+// Samples of two runs are paired by seed: see [Groups.Less].
 func (s Sample) Less(other Sample) (difference Sample) {
 	for i := range s {
 		if len(s) == len(other) {

@@ -26,7 +26,7 @@ func TestPaired(t *testing.T) {
 			t.Errorf("t = %v: p = %v, want %v", at, p, want)
 		}
 	}
-	// No difference at all is none; one that is the same each time has no spread to go by.
+	// Differences of 0 are none; those that are all the same have no spread to go by.
 	for x, want := range map[float64]string{0: "1", -8.5: "undefined"} {
 		if p, ok := twoSided(reproduce.Sample{x, x, x}); !ok || p != want {
 			t.Errorf("three times %v: p = %v, want %v", x, p, want)
@@ -80,7 +80,8 @@ func TestSmokeNotes(t *testing.T) {
 			for _, m := range []string{"gradient_norm", "gradient_rms", "gradient_max", "train_loss"} {
 				for round := range uint64(2) {
 					k := reproduce.CurveKey(&f.Rows[i])
-					f.Curves[k] = append(f.Curves[k], rundir.Row{Round: round, Agent: "all", Metric: m, Value: 1})
+					f.Curves[k] = append(f.Curves[k],
+						rundir.Row{Round: round, Agent: "all", Metric: m, Value: 1})
 				}
 			}
 		}

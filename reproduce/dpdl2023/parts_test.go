@@ -19,7 +19,9 @@ func TestRangesOfPart(t *testing.T) {
 	table := func(axis int, cells []sweep.Cell, report func(*reproduce.Results) *reproduce.Document,
 		values ...string) []string {
 		rows := reproducetest.Runs(cells, func([]string) float64 { return .9 })
-		rows = slices.DeleteFunc(rows, func(r sweep.Row) bool { return !slices.Contains(values, r.Values[axis]) })
+		rows = slices.DeleteFunc(rows, func(r sweep.Row) bool {
+			return !slices.Contains(values, r.Values[axis])
+		})
 		for _, line := range report(&reproduce.Results{Rows: rows, Scale: reproduce.Full}).Rows {
 			if line[0] == "dsgd" && line[1] == "10" {
 				return line[len(line)-2:]
@@ -76,7 +78,8 @@ func TestStepNotes(t *testing.T) {
 	rows := reproducetest.Runs(stepCells(false), func([]string) float64 { return .9 })
 	d := stepSizes(&reproduce.Results{Rows: rows, Scale: reproduce.Full})
 	notes := strings.Join(d.Notes, "\n")
-	if len(d.Rows) != 15 || strings.Contains(notes, "replication") || strings.Contains(notes, "those of DSGT") ||
+	if len(d.Rows) != 15 || strings.Contains(notes, "replication") ||
+		strings.Contains(notes, "those of DSGT") ||
 		!strings.Contains(notes, "multiples of the paper's, of DSGT too") {
 		t.Errorf("%d rows\n%s", len(d.Rows), notes)
 	}

@@ -269,9 +269,13 @@ func stepSizes(f *reproduce.Results) *reproduce.Document {
 		d.Add(r.method, fmt.Sprintf("%g to %g", r.step.first, r.step.final),
 			fmt.Sprintf("%g", stepGrid[i%len(stepGrid)]), g.Accuracy(r), g.Epsilon(r))
 	}
-	d.Notes = append([]string{accuracyNote, soundNote + "; step sizes are multiples of the paper's, of DSGT " +
-		"too", graphNote, "step sizes are compared on the test set, as in the paper: the best of them is no " +
-		"estimate of accuracy on new data"}, smokeNotes(f.Scale)...)
+	d.Notes = append([]string{
+		accuracyNote,
+		soundNote + "; step sizes are multiples of the paper's, of DSGT too",
+		graphNote,
+		"step sizes are compared on the test set, as in the paper: the best of them is no estimate of " +
+			"accuracy on new data",
+	}, smokeNotes(f.Scale)...)
 	return d
 }
 
