@@ -9,7 +9,7 @@ import (
 	"sotto/reproduce"
 )
 
-// publishedAttack trains with the paper's learning rates for MNIST at epsilon 1 and all
+// publishedAttack trains with the paper's code's learning rates for MNIST at epsilon 1 and all
 // that goes with attack.published.
 func publishedAttack(method string) attack {
 	return attack{step: publishedSteps[method][3], published: true}
@@ -40,9 +40,9 @@ func table5Published(ctx context.Context, opt reproduce.Options) (*reproduce.Doc
 		}
 	}
 	d.Notes = []string{
-		fmt.Sprintf("as the paper's text implies where it is silent about this experiment: its learning "+
-			"rates for MNIST at epsilon 1, falling over the %d rounds, a black page for the blank image, "+
-			"the first random start for all models, Adam in DP-DiNNO's primal steps; the settings of "+
+		fmt.Sprintf("as the paper implies where its text is silent about this experiment: its code's "+
+			"learning rates for MNIST at epsilon 1, falling over the %d rounds, a black page for the blank "+
+			"image, the first random start for all models, Adam in DP-DiNNO's primal steps; the settings of "+
 			"seed000-table5 were chosen for tight attacks", attackRounds),
 		fmt.Sprintf("ours in both: expected batch %g an agent (central: %g), Metropolis weights on the "+
 			"complete graph of three agents, gradient before mixing, the first 100 images of each digit, "+
