@@ -9,8 +9,8 @@ import (
 	"sotto/reproduce"
 )
 
-// publishedAttack trains with the paper's code's learning rates for MNIST at epsilon 1 and all
-// that goes with attack.published.
+// publishedAttack trains with the learning rates of the paper's code for MNIST at epsilon
+// 1 and all that goes with attack.published.
 func publishedAttack(method string) attack {
 	return attack{step: publishedSteps[method][3], published: true}
 }
