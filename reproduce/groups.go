@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sotto/experiment/sweep"
 
 	"sotto/experiment/rundir"
+	"sotto/experiment/sweep"
 	"sotto/report/plot"
 )
 
