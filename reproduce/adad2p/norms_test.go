@@ -33,7 +33,7 @@ func TestDrawnNorms(t *testing.T) {
 	}
 }
 
-// cnnBound is what the published rows of the procedure say.
+// cnnBound is what the committed row of single records says, the first of the network.
 func TestMeasuredBound(t *testing.T) {
 	f, err := os.Open("../../docs/results/seed002-norms/seed002-norms.csv")
 	if err != nil {
