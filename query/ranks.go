@@ -123,9 +123,9 @@ func (s *survival) add(dst []float64, d *data.Dataset, i int) {
 const atRisk = 4
 
 // answer is the estimate of Kaplan and Meier (1958) at the end of each bin, where whoever
-// is seen no longer leaves at the bin's end. It takes sums as they are: those below 0 made
-// 0 would add what nobody is at risk of. From the first bin on where noise hides who is at
-// risk no share is told: none is above the one before.
+// is seen no longer leaves at the bin's end. Sums are taken as they are: if those below 0
+// were made 0, people would be at risk who are not there. From the first bin on where
+// noise hides who is at risk no share is told: none is above the one before.
 func (s *survival) answer(sums []float64, sigma float64, a *Answerer) []Row {
 	n := s.bins.dim()
 	many := a.resampledCounts(sums, sigma, n, func(x, dst []float64) bool {
@@ -172,8 +172,8 @@ func survive(x, dst []float64) {
 	}
 }
 
-// fall makes values fall that noise lets rise, each run of them to its mean (pool adjacent
-// violators). Intervals hold them.
+// fall makes values fall that noise lets rise, each run of them to its mean (pool
+// adjacent violators). Intervals hold them.
 func fall(rows []Row) {
 	type run struct {
 		sum  float64
