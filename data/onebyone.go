@@ -48,7 +48,7 @@ func holdOutOneByOne(d *Dataset, p TableParams, seed uint64) (*Split, error) {
 	return s, err
 }
 
-// holdOutBy has the records whose coin is below TestFraction be the test part.
+// holdOutBy tests with records whose coin is below TestFraction. Parts may be empty.
 func holdOutBy(d *Dataset, p TableParams, coin func(r int) float64) (*Split, error) {
 	var rows [2][]int32
 	for i := range d.Len() {
@@ -58,5 +58,5 @@ func holdOutBy(d *Dataset, p TableParams, coin func(r int) float64) (*Split, err
 		}
 		rows[part] = append(rows[part], int32(i))
 	}
-	return cut(d, rows[0], rows[1], p)
+	return &Split{Train: d.Select(rows[0]).head(p.Limit), Test: d.Select(rows[1]).head(p.TestLimit)}, nil
 }

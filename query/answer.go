@@ -139,8 +139,12 @@ func (a *Answerer) ratio(name string, x, n, sigma, mid, half float64) Row {
 		Drowned: low <= -1 && high >= 1}
 }
 
-// resamples is how often noise is drawn again for an interval.
-const resamples = 500
+// resamples is how often noise is drawn again for an interval, which lies between such
+// draws for levels up to farthest.
+const (
+	resamples = 500
+	farthest  = .99
+)
 
 // resampling is figures of the sums, each with what it is under noise that is drawn again
 // on top of what is there.
@@ -212,6 +216,9 @@ func (r *resampling) row(name string, k int, lo, hi float64) Row {
 	// as far from the value as the further of both ends: noise that is drawn twice is
 	// biased twice
 	w := max(r.value[k]-xs[tail], xs[resamples-1-tail]-r.value[k])
+	if r.level > farthest { // on from the ends of so few draws as normal errors go
+		w *= math.Erfinv(r.level) / math.Erfinv(farthest)
+	}
 	out := Row{Name: name, Value: value, Low: keep(r.value[k] - w), High: keep(r.value[k] + w)}
 	out.Drowned = out.drowned(lo, hi)
 	return out

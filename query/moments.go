@@ -176,6 +176,9 @@ func (m *moments) covariances(sums []float64, sigma float64, a *Answerer) []Row 
 				lo = 0
 			}
 			r := a.resampled("covariance", sums, sigma, func(s []float64) float64 {
+				if !(m.at(s, 0, 0) > 0) {
+					return math.NaN()
+				}
 				return hi * hj * m.covariance(s, i+1, j+1)
 			}, lo, hi*hj)
 			// of two normal numbers

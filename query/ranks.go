@@ -118,39 +118,85 @@ func (s *survival) add(dst []float64, d *data.Dataset, i int) {
 	}
 }
 
+// atRisk is how many deviations of noise whoever is at risk has to be for a share of them
+// to be told.
+const atRisk = 4
+
 // answer is the estimate of Kaplan and Meier (1958) at the end of each bin, where whoever
-// is seen no longer leaves at the bin's end.
+// is seen no longer leaves at the bin's end. Sums are taken as they are: if those below 0
+// were made 0, people would be at risk who are not there. From the first bin on where
+// noise hides who is at risk no share is told: none is above the one before.
 func (s *survival) answer(sums []float64, sigma float64, a *Answerer) []Row {
-	many := a.resampledCounts(sums, sigma, s.bins.dim(), func(x, dst []float64) bool {
-		for k := range dst {
-			dst[k] = survives(x, k)
-		}
+	n := s.bins.dim()
+	many := a.resampledCounts(sums, sigma, n, func(x, dst []float64) bool {
+		survive(x, dst)
 		return true
 	})
+	left, told, most := 0., true, 1.
+	for _, c := range sums {
+		left += c
+	}
 	var all []Row
-	for k := range s.bins.dim() {
+	for k := range n {
+		told = told && left >= atRisk*sigma*math.Sqrt(float64(2*(n-k)))
+		left -= sums[2*k] + sums[2*k+1]
 		r := many.row("survival", k, 0, 1)
+		if told {
+			most = r.High
+		} else {
+			r.Value, r.Low, r.High, r.Drowned = most/2, 0, most, true
+		}
 		r.Labels = []string{fmt.Sprintf("%s up to %.6g", s.v.Name, s.edges[k+1])}
 		r.Span = s.edges[k : k+2 : k+2]
 		all = append(all, r)
 	}
+	fall(all)
 	return all
 }
 
-// survives is the share that outlives bin k. Counts below 0 are 0.
-func survives(x []float64, k int) float64 {
-	left := 0.
+// fewestLeft is above what rounding leaves of nobody.
+const fewestLeft = 1e-3
+
+// survive writes the shares that outlive each bin.
+func survive(x, dst []float64) {
+	left, share := 0., 1.
 	for _, c := range x {
-		left += max(0, c)
+		left += c
 	}
-	share := 1.
-	for j := range k + 1 {
-		if left <= 0 {
-			break
+	for k := range dst {
+		if left > fewestLeft {
+			share *= max(0, 1-x[2*k+1]/left)
 		}
-		lost, gone := max(0, x[2*j+1]), max(0, x[2*j])
-		share *= 1 - min(1, lost/left)
-		left -= lost + gone
+		left -= x[2*k] + x[2*k+1]
+		dst[k] = share
 	}
-	return share
+}
+
+// fall makes values fall that noise lets rise, each run of them to its mean (pool
+// adjacent violators). Intervals hold them.
+func fall(rows []Row) {
+	type run struct {
+		sum  float64
+		rows int
+	}
+	mean := func(r run) float64 { return r.sum / float64(r.rows) }
+	var runs []run
+	for _, r := range rows {
+		runs = append(runs, run{r.Value, 1})
+		for k := len(runs) - 1; k > 0 && mean(runs[k]) > mean(runs[k-1]); k-- {
+			runs[k-1].sum, runs[k-1].rows = runs[k-1].sum+runs[k].sum, runs[k-1].rows+runs[k].rows
+			runs = runs[:k]
+		}
+	}
+	at := 0
+	for _, r := range runs {
+		for range r.rows {
+			v := mean(r)
+			if r.rows == 1 {
+				v = rows[at].Value
+			}
+			rows[at].Value, rows[at].Low, rows[at].High = v, min(rows[at].Low, v), max(rows[at].High, v)
+			at++
+		}
+	}
 }

@@ -187,6 +187,9 @@ func (p *powers) answer(sums []float64, sigma float64, a *Answerer) []Row {
 		return []Row{a.ratio("mean", sums[1], sums[0], sigma, mid, half), n}
 	}
 	v := a.resampled("variance", sums, sigma, func(s []float64) float64 {
+		if !(s[0] > 0) {
+			return math.NaN()
+		}
 		m := s[1] / s[0]
 		return half * half * max(0, (s[2]/s[0]+1)/2-m*m)
 	}, 0, half*half)

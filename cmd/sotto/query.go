@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -102,6 +103,12 @@ func (f *queryFlags) run(cmd *cobra.Command, args []string) error {
 func (f *queryFlags) runFile(questions []string) ([]byte, error) {
 	if len(f.data) == 0 || f.schema == "" {
 		return nil, cli.Usagef("a QUESTION needs --data FILE, once for each owner, and --schema FILE")
+	}
+	switch {
+	case !(f.epsilon > 0) || math.IsInf(f.epsilon, 1):
+		return nil, config.Bad("--epsilon", f.epsilon, "above 0 and finite")
+	case !(f.delta > 0 && f.delta < 1):
+		return nil, config.Bad("--delta", f.delta, "above 0 and below 1")
 	}
 	for _, q := range questions {
 		if _, err := query.Parse(q); err != nil {

@@ -165,6 +165,43 @@ func TestQuestionsUnderAddRemove(t *testing.T) {
 	}
 }
 
+// Where the number of records is private, one alone is asked, be it for tests or not, and
+// two are.
+func TestQuestionsOfOneRecord(t *testing.T) {
+	for k, rows := range []string{"30,a\n", "31,a\n", "45,a\n", "52,b\n", "77,a\n", "30,a\n31,b\n"} {
+		path := filepath.Join(t.TempDir(), "own.csv")
+		if err := os.WriteFile(path, []byte("x,class\n"+rows), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f, err := experiment.Parse("one.toml", []byte(`rounds = 2
+[topology]
+graph = "complete"
+agents = 1
+[data]
+dataset = "csv"
+partition = "iid"
+label = "class"
+label_values = ["a", "b"]
+[model]
+name = "mean"
+[algorithm]
+name = "query"
+ask = ["count()"]
+[privacy]
+adjacency = "add-remove"
+min_records = 1
+noise_multiplier = 1
+target_delta = 1e-3
+`), []string{"data.path=" + path})
+		if err == nil {
+			_, err = f.Build("")
+		}
+		if err != nil {
+			t.Errorf("file %d: %v", k, err)
+		}
+	}
+}
+
 // A question for nobody, or with absurd numbers, costs nothing and crashes nothing.
 func TestAbsurdQuestions(t *testing.T) {
 	for _, ask := range []string{`histogram(\"400\", 1000000)`, `mean(\"400\")`, `count() by nothing`} {
