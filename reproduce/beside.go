@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"sotto/internal/atomicfile"
 	"sotto/internal/rowfile"
 )
 
@@ -44,7 +45,7 @@ func (b *beside[T]) close() error {
 
 // readBeside reads the tables of all shards of a study.
 func readBeside[T any](dir, name string, codec rowfile.Codec[T]) ([]T, error) {
-	paths, err := filepath.Glob(filepath.Join(dir, name+"*.csv"))
+	paths, err := atomicfile.Glob(dir, name+"*.csv")
 	if err != nil {
 		return nil, err
 	}

@@ -214,7 +214,7 @@ func (p *Part) merge(ctx context.Context, papers reproduce.Papers, opt *Options)
 	var joined []byte
 	if opt.Sweep.Shards > 1 {
 		shards := fmt.Sprintf("cells-*-of-%d.csv", opt.Sweep.Shards)
-		paths, err := filepath.Glob(filepath.Join(o.Dir, shards))
+		paths, err := atomicfile.Glob(o.Dir, shards)
 		if err != nil {
 			return err
 		}
