@@ -20,7 +20,10 @@ func noNoise(e *Experiment) (privacy.Scheme, error) {
 }
 
 func privateRemark(e *Experiment, _ sim.Stats) string {
-	switch {
+	switch what := derived(e); {
+	case e.Sealed() && what != "":
+		return "epsilon is infinite though no message leaves an agent: all see what was made from training " +
+			"records without noise (" + what + ")"
 	case e.Sealed():
 		return "no message leaves an agent, so nothing is charged; the models themselves are trained " +
 			"without noise and must not be published"
