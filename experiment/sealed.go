@@ -9,6 +9,9 @@ import (
 // Sealed says that answers carry no noise because nothing leaves an agent: local-only.
 func (e *Experiment) Sealed() bool { return e.File.Has(algo.Silent) && !e.File.Private() }
 
+// sends says that something leaves an agent, or would with noise.
+func (e *Experiment) sends() bool { return !e.Sealed() }
+
 // noNoise is sealed where nothing leaves an agent: the local-only baseline.
 func noNoise(e *Experiment) (privacy.Scheme, error) {
 	name := "none"

@@ -152,11 +152,12 @@ func TestUncharged(t *testing.T) {
 	}
 }
 
-// Who trains alone sends nothing, but on features and means that all have from its ratings:
-// epsilon is infinite. With features of public users it is 0.
+// Who trains alone sends nothing, but on features and means that all have from its
+// ratings: epsilon is infinite. With features of public users it is 0.
 func TestAloneOnFeaturesOfAll(t *testing.T) {
 	dir := ratingsDir(t, thirtyUsers)
-	alone := strings.NewReplacer("name = \"bcd\"\nsmoothness = 4\nmu = 1\nupdates = 3", "name = \"local-fit\"")
+	alone := strings.NewReplacer("name = \"bcd\"\nsmoothness = 4\nmu = 1\nupdates = 3",
+		"name = \"local-fit\"")
 	for text, want := range map[string]float64{published: math.Inf(1), ratingsFile: 0} {
 		res := runRatings(t, dir, alone.Replace(text), open...)
 		if _, err := ledger.VerifyRun(res.Dir); err != nil {

@@ -91,7 +91,8 @@ func TestGlobBelowBrackets(t *testing.T) {
 	for pattern, want := range map[string]string{"cells.csv": "cells.csv", "cells-*.csv": "cells-0-of-2.csv",
 		"ledger/*/genesis.json": "ledger/x/genesis.json"} {
 		got, err := atomicfile.Glob(dir, pattern)
-		if want := filepath.Join(dir, filepath.FromSlash(want)); err != nil || len(got) != 1 || got[0] != want {
+		want := filepath.Join(dir, filepath.FromSlash(want))
+		if err != nil || len(got) != 1 || got[0] != want {
 			t.Errorf("%s: %q, %v, want %s", pattern, got, err, want)
 		}
 	}
