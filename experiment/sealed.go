@@ -10,7 +10,7 @@ import (
 func (e *Experiment) Sealed() bool { return e.File.Has(algo.Silent) && !e.File.Private() }
 
 // sends says that something leaves an agent, or would with noise.
-func (e *Experiment) sends() bool { return !e.Sealed() }
+func sends(e *Experiment) bool { return !e.Sealed() }
 
 // noNoise is sealed where nothing leaves an agent: the local-only baseline.
 func noNoise(e *Experiment) (privacy.Scheme, error) {

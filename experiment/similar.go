@@ -57,7 +57,7 @@ func (e builder) checkPrior() error {
 // priorEvents are charged in every ledger before the run; nil where nothing is.
 func (e planner) priorEvents() []account.Event {
 	what := derived(e.Experiment)
-	if what == "" || !e.Setup.Uncharged && e.sends() {
+	if what == "" || !e.Setup.Uncharged && sends(e.Experiment) {
 		return nil
 	}
 	return []account.Event{account.Shared(account.NonPrivate("made from training records without noise: " +

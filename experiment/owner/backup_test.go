@@ -234,8 +234,8 @@ func TestRestoreFindsSegmentsBelowBrackets(t *testing.T) {
 		dir, fsys := filepath.Join(t.TempDir(), folder), ledger.OS{AllowVolatile: true}
 		at, policy := filepath.Join(dir, "ledger", "of-csv"), filepath.Join(dir, "policy.toml")
 		l, err := ledger.Create(at, ledger.Genesis{Adjacency: account.ZeroOut, Unit: account.Record(),
-			Budget: account.Budget{Epsilon: 1, Delta: 1e-5}, MinRecords: 10}, ledger.Options{Key: ed25519.NewKeyFromSeed(make([]byte, 32)), FS: fsys,
-			Accountant: "rdp"})
+			Budget: account.Budget{Epsilon: 1, Delta: 1e-5}, MinRecords: 10},
+			ledger.Options{Key: ed25519.NewKeyFromSeed(make([]byte, 32)), FS: fsys, Accountant: "rdp"})
 		if err == nil {
 			err = errors.Join(l.Close(), os.WriteFile(policy, []byte(backupPolicy), 0o600))
 		}
