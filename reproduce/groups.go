@@ -2,6 +2,7 @@ package reproduce
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"sotto/experiment/sweep"
@@ -36,6 +37,23 @@ func settings(values []string) string { return fmt.Sprint(values[:len(values)-1]
 
 // Of returns the rows of a run with any seed, in the order of cells.
 func (g *Groups[T]) Of(run T) []sweep.Row { return g.rows[settings(g.values(run))] }
+
+// Shared are the groups with those rows of the given runs alone whose seeds all of these
+// runs have: their samples are pairs, whatever has been run.
+func (g *Groups[T]) Shared(runs ...T) *Groups[T] {
+	out := &Groups[T]{maps.Clone(g.rows), g.values, g.curves}
+	for _, run := range runs {
+		k := settings(g.values(run))
+		out.rows[k] = slices.DeleteFunc(slices.Clone(g.rows[k]), func(r sweep.Row) bool {
+			same := func(o sweep.Row) bool { return SeedOf(&o) == SeedOf(&r) }
+			return slices.ContainsFunc(runs, func(o T) bool { return !slices.ContainsFunc(g.Of(o), same) })
+		})
+	}
+	return out
+}
+
+// SeedOf is the last value of a row of a study.
+func SeedOf(r *sweep.Row) string { return r.Values[len(r.Values)-1] }
 
 // Sample is a figure of each row.
 func (g *Groups[T]) Sample(run T, figure func(*sweep.Row) float64) Sample {

@@ -35,7 +35,8 @@ func (s Sample) Format(mean, sd string) string {
 	return fmt.Sprintf(mean+" ± "+sd, s.Mean(), s.SD())
 }
 
-// Less is s less another sample of the same seeds; nothing where they are no pairs.
+// Less is s less another sample of the same seeds, as [Groups.Shared] gives them; nothing
+// where they are no pairs.
 func (s Sample) Less(other Sample) (difference Sample) {
 	for i := range s {
 		if len(s) == len(other) {

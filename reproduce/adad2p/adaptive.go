@@ -101,14 +101,13 @@ func adaptive(f *reproduce.Results) *reproduce.Document {
 			Percent: true,
 			Caption: "Mean over seeds; band: one standard deviation.",
 		}
-		constant := r.Accuracy(g.runs[0])
 		for k, p := range g.runs {
 			rows := r.Of(p)
 			if len(rows) == 0 {
 				continue
 			}
 			less, prob := "", ""
-			if diff, x, ok := paired(r.Accuracy(p), constant); ok && k > 0 {
+			if diff, x, ok := pairedRuns(r.Groups, p, g.runs[0]); ok && k > 0 {
 				less, prob = fmt.Sprintf("%+.2f ± %.2f", diff.Mean(), diff.SD()), fmt.Sprintf("%.2g", x)
 			}
 			d.Add(g.algorithm, r.Epsilon(p), formName(p.form), reproduce.Exactly(p.clip), p.step.first,

@@ -78,7 +78,7 @@ func directed(f *reproduce.Results) *reproduce.Document {
 		less, prob := "", ""
 		other := p
 		if other.graph = directedGraphs[1]; p.graph != other.graph {
-			if diff, x, ok := paired(r.Accuracy(p), r.Accuracy(other)); ok {
+			if diff, x, ok := pairedRuns(r, p, other); ok {
 				less, prob = diff.Format("%+.2f", "%.2f"), fmt.Sprintf("%.2g", x)
 			}
 		}
@@ -104,7 +104,7 @@ func directed(f *reproduce.Results) *reproduce.Document {
 	list := directedPushes()
 	for i, p := range list {
 		for _, q := range list[i+1:] {
-			diff, prob, ok := paired(r.Accuracy(p), r.Accuracy(q))
+			diff, prob, ok := pairedRuns(r, p, q)
 			if ok && p.graph == q.graph {
 				d.Notes = append(d.Notes, fmt.Sprintf("%s: %s less %s is %s points over %d seeds, "+
 					"two-sided p %.2g", p.graph, p.name(), q.name(), diff.Format("%+.2f", "%.2f"),

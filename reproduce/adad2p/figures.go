@@ -205,7 +205,7 @@ func (r pushRows) comparisons(list []push) []string {
 	var notes []string
 	for i, p := range list {
 		for _, q := range list[i+1:] {
-			if diff, prob, ok := paired(r.Accuracy(p), r.Accuracy(q)); ok {
+			if diff, prob, ok := pairedRuns(r.Groups, p, q); ok {
 				notes = append(notes,
 					fmt.Sprintf("%s, %s a round: %s less %s is %+.2f ± %.2f points over %d seeds, "+
 						"two-sided p %.2g of a paired t test", p.noise,

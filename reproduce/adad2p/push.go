@@ -256,6 +256,12 @@ func overTrials(scale reproduce.Scale, runs []push) []sweep.Cell {
 	return cells
 }
 
+// pairedRuns is paired of the accuracies of two runs, over the seeds that both have.
+func pairedRuns[T any](g *reproduce.Groups[T], a, b T) (difference reproduce.Sample, p float64, ok bool) {
+	both := g.Shared(a, b)
+	return paired(both.Accuracy(a), both.Accuracy(b))
+}
+
 // paired compares two methods run with the same seeds: the differences, and the two-sided
 // p-value of Student's t test. ok is false for fewer than two pairs.
 func paired(a, b reproduce.Sample) (difference reproduce.Sample, p float64, ok bool) {

@@ -243,6 +243,14 @@ type taskRows struct{ *reproduce.Groups[task] }
 
 func collectTasks(f *reproduce.Results) taskRows { return taskRows{reproduce.Group(f, task.values)} }
 
+// shared have the rows of instances that all these runs have.
+func (r taskRows) shared(runs ...task) taskRows { return taskRows{r.Shared(runs...)} }
+
+// instanceOf is the seed of a row's problem instance.
+func instanceOf(row *sweep.Row) (uint64, error) {
+	return strconv.ParseUint(reproduce.SeedOf(row), 10, 64)
+}
+
 // resultSeeds are the problem instances of the results; the first scores of searches are
 // of validationSeeds.
 func resultSeeds(small bool) []int {

@@ -132,7 +132,8 @@ func heartTable(f *reproduce.Results) *reproduce.Document {
 		like := h
 		like.method = "dsgd"
 		gain, interval := "", ""
-		if diff := s.Less(g.Accuracy(like)); h.method != "dsgd" && len(diff) > 1 {
+		both := g.Shared(h, like)
+		if diff := both.Accuracy(h).Less(both.Accuracy(like)); h.method != "dsgd" && len(diff) > 1 {
 			se, law := diff.Student()
 			half := law.Quantile(.975) * se
 			gain = fmt.Sprintf("%+.2f", diff.Mean())
