@@ -115,8 +115,8 @@ func figure2c(f *reproduce.Results) *reproduce.Document {
 		"gain over local-only: paired over the five instances, in points; local-only training shows " +
 			"nothing to anybody, so a private method has to gain by it",
 		"published noise: Laplace as if the L1 norm of gradients were bounded by 1, four updates from " +
-			"zero, μ = .04, without the warm start, which section B describes, that our text lacks; its true " +
-			"epsilon is for gradients of L1 norm p, the bound in the cube",
+			"zero, μ = .04, without the warm start, which section B describes, that our text lacks; its " +
+			"true epsilon is for gradients of L1 norm p, the bound in the cube",
 	}
 	return d
 }
