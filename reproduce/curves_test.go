@@ -1,6 +1,8 @@
 package reproduce
 
 import (
+	"errors"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -69,6 +71,15 @@ func TestCurves(t *testing.T) {
 	b, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
+	}
+	// A shard that was killed before its row has left metrics that another division into
+	// shards has made again.
+	first, err := readCurves(dir)
+	if err = errors.Join(err, os.WriteFile(filepath.Join(dir, "curves-0-of-3.csv"), b, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := readCurves(dir); err != nil || !maps.EqualFunc(first, again, slices.Equal) {
+		t.Errorf("metrics of two files count twice: %v", err)
 	}
 	for name, text := range map[string]string{"whole": string(b),
 		"twice": string(b) + strings.SplitN(string(b), "\n", 2)[1], "torn": string(b) + "00ff,3"} {
