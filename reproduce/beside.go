@@ -43,8 +43,8 @@ func (b *beside[T]) close() error {
 	return b.table.Stop()
 }
 
-// readBeside reads the tables of all shards of a study. Two divisions into shards may have
-// made one run: the last of equal rows counts.
+// readBeside reads the tables of all shards of a study. Two divisions into shards may
+// have made one run: the last of equal rows counts.
 func readBeside[T any](dir, name string, codec rowfile.Codec[T]) ([]T, error) {
 	paths, err := atomicfile.Glob(dir, name+"*.csv")
 	if err != nil {
