@@ -3,6 +3,7 @@ package bellet2018
 import (
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"sotto/experiment/rundir"
@@ -84,5 +85,18 @@ func TestPartIsComparedWithItsOwnMethod(t *testing.T) {
 	}
 	if found != 3 {
 		t.Errorf("%d lines, want 3", found)
+	}
+}
+
+// Tables of the smallest size say that they are.
+func TestSmallTablesSaySo(t *testing.T) {
+	for name, s := range Paper.Studies {
+		rows := reproducetest.Runs(s.Cells(reproduce.Smoke), func([]string) float64 { return .5 })
+		for _, scale := range []reproduce.Scale{reproduce.Smoke, reproduce.Full} {
+			d := s.Report(&reproduce.Results{Rows: rows, Curves: reproduce.Curves{}, Scale: scale})
+			if said := strings.Contains(strings.Join(d.Notes, "\n"), "scale smoke"); said != (scale == reproduce.Smoke) {
+				t.Errorf("%s at scale %s: %q", name, scale, d.Notes)
+			}
+		}
 	}
 }
