@@ -70,9 +70,7 @@ func boundsReport(f *reproduce.Results) *reproduce.Document {
 		if len(ends) == 0 {
 			continue // a folder without its curves
 		}
-		flat := func(x float64) plot.Point {
-			return reproduce.At(x, level.value)
-		}
+		flat := func(x float64) plot.Point { return reproduce.At(x, level.value) }
 		fig.Curves = append(fig.Curves, plot.Curve{Name: level.name,
 			Points: []plot.Point{flat(ends[0].X), flat(ends[len(ends)-1].X)}, Dashed: true})
 	}
