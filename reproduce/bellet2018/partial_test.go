@@ -94,7 +94,8 @@ func TestSmallTablesSaySo(t *testing.T) {
 		rows := reproducetest.Runs(s.Cells(reproduce.Smoke), func([]string) float64 { return .5 })
 		for _, scale := range []reproduce.Scale{reproduce.Smoke, reproduce.Full} {
 			d := s.Report(&reproduce.Results{Rows: rows, Curves: reproduce.Curves{}, Scale: scale})
-			if said := strings.Contains(strings.Join(d.Notes, "\n"), "scale smoke"); said != (scale == reproduce.Smoke) {
+			said := strings.Contains(strings.Join(d.Notes, "\n"), "scale smoke")
+			if said != (scale == reproduce.Smoke) {
 				t.Errorf("%s at scale %s: %q", name, scale, d.Notes)
 			}
 		}
