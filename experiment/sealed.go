@@ -9,6 +9,9 @@ import (
 // Sealed says that answers carry no noise because nothing leaves an agent: local-only.
 func (e *Experiment) Sealed() bool { return e.File.Has(algo.Silent) && !e.File.Private() }
 
+// sends says that something leaves an agent, or would with noise.
+func sends(e *Experiment) bool { return !e.Sealed() }
+
 // noNoise is sealed where nothing leaves an agent: the local-only baseline.
 func noNoise(e *Experiment) (privacy.Scheme, error) {
 	name := "none"
@@ -20,7 +23,10 @@ func noNoise(e *Experiment) (privacy.Scheme, error) {
 }
 
 func privateRemark(e *Experiment, _ sim.Stats) string {
-	switch {
+	switch what := derived(e); {
+	case e.Sealed() && what != "":
+		return "epsilon is infinite though no message leaves an agent: all see what was made from training " +
+			"records without noise (" + what + ")"
 	case e.Sealed():
 		return "no message leaves an agent, so nothing is charged; the models themselves are trained " +
 			"without noise and must not be published"

@@ -56,11 +56,12 @@ func (e builder) checkPrior() error {
 
 // priorEvents are charged in every ledger before the run; nil where nothing is.
 func (e planner) priorEvents() []account.Event {
-	if !e.Setup.Uncharged {
+	what := derived(e.Experiment)
+	if what == "" || !e.Setup.Uncharged && sends(e.Experiment) {
 		return nil
 	}
 	return []account.Event{account.Shared(account.NonPrivate("made from training records without noise: " +
-		derived(e.Experiment)))}
+		what))}
 }
 
 // vectors are what a graph of similar agents compares.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"sotto/config"
+	"sotto/internal/atomicfile"
 	"sotto/live/event"
 )
 
@@ -128,7 +129,7 @@ func Read(dir string) (*Source, error) {
 			s.dir = dir + partial
 		}
 	}
-	names, err := filepath.Glob(filepath.Join(s.dir, "events*.jsonl"))
+	names, err := atomicfile.Glob(s.dir, "events*.jsonl")
 	if err != nil || len(names) == 0 {
 		return nil, &config.Error{File: dir, Found: "no " + event.File,
 			Allowed: "the directory of a run, sweep, search, study or node that has one"}
@@ -221,7 +222,7 @@ func (s *Source) silent(now time.Time) time.Time {
 // was read of it; errReplaced: it is another one.
 func (s *Source) readAll(open map[string]*follower) (faults []string, err error) {
 	for _, pattern := range []string{event.File, shards, event.LocalFile} {
-		names, _ := filepath.Glob(filepath.Join(s.dir, pattern))
+		names, _ := atomicfile.Glob(s.dir, pattern)
 		for _, name := range names {
 			if open[name] == nil {
 				f, err := os.Open(name)

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"sotto/internal/atomicfile"
 	"sotto/internal/rowfile"
 )
 
@@ -42,19 +43,28 @@ func (b *beside[T]) close() error {
 	return b.table.Stop()
 }
 
-// readBeside reads the tables of all shards of a study.
+// readBeside reads the tables of all shards of a study. Two divisions into shards may
+// have made one run: the last of equal rows counts.
 func readBeside[T any](dir, name string, codec rowfile.Codec[T]) ([]T, error) {
-	paths, err := filepath.Glob(filepath.Join(dir, name+"*.csv"))
+	paths, err := atomicfile.Glob(dir, name+"*.csv")
 	if err != nil {
 		return nil, err
 	}
 	var all []T
+	at := map[string]int{}
 	for _, path := range paths {
 		rows, err := rowfile.Read(path, codec)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, rows...)
+		for _, r := range rows {
+			key := codec.Key(r)
+			if i, ok := at[key]; ok {
+				all[i] = r
+				continue
+			}
+			at[key], all = len(all), append(all, r)
+		}
 	}
 	return all, nil
 }

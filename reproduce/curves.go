@@ -58,6 +58,9 @@ func (c Curves) over(runs []sweep.Row, metric, agent string, vectors bool) []plo
 		_, sent := series(kept, "vectors_sent", "all")
 		for k, y := range values {
 			x := float64(rounds[k])
+			if vectors && k >= len(sent) {
+				break // a file that lacks some
+			}
 			if vectors {
 				x = sent[k]
 			}

@@ -2,6 +2,7 @@ package reproduce
 
 import (
 	"errors"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -47,6 +48,20 @@ on = "own"
 every = 100
 `
 
+// checkTwoFiles leaves what a shard does that was killed before its row: metrics that
+// another division into shards has made again.
+func checkTwoFiles(t *testing.T, dir string, curves []byte) {
+	t.Helper()
+	first, err := readCurves(dir)
+	path := filepath.Join(dir, "curves-0-of-3.csv")
+	if err = errors.Join(err, os.WriteFile(path, curves, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := readCurves(dir); err != nil || !maps.EqualFunc(first, again, slices.Equal) {
+		t.Errorf("metrics of two files count twice: %v", err)
+	}
+}
+
 // Kept metrics read back by run and round; those of every agent have the mean that the
 // row says. A torn last line is dropped, a line that is there twice counts once, and
 // other columns and bad values are refused.
@@ -72,6 +87,7 @@ func TestCurves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	checkTwoFiles(t, dir, b)
 	for name, text := range map[string]string{"whole": string(b),
 		"twice": string(b) + strings.SplitN(string(b), "\n", 2)[1], "torn": string(b) + "00ff,3"} {
 		all := Curves{}

@@ -124,8 +124,14 @@ func (d *Document) Markdown() []byte {
 	return b.Bytes()
 }
 
-var latexText = strings.NewReplacer("&", `\&`, "%", `\%`, "_", `\_`, "#", `\#`, "±", `$\pm$`, "λ2/n",
-	`$\lambda_2/n$`, "∞", `$\infty$`)
+// latexText is what tables are made of, for a LaTeX that knows ASCII alone.
+var latexText = strings.NewReplacer("&", `\&`, "%", `\%`, "_", `\_`, "#", `\#`, "$", `\$`, "{", `\{`,
+	"}", `\}`, "^", `\textasciicircum{}`, "~", `\textasciitilde{}`, `\`, `\textbackslash{}`,
+	"±", `$\pm$`, "λ2/n", `$\lambda_2/n$`, "∞", `$\infty$`, "x̄", `$\bar{x}$`, "²", "$^2$", "√", `$\surd$`,
+	"‖", `$\Vert$`, "∇", `$\nabla$`, "≤", `$\le$`, "≥", `$\ge$`, "·", `$\cdot$`, "×", `$\times$`,
+	"α", `$\alpha$`, "β", `$\beta$`, "γ", `$\gamma$`, "δ", `$\delta$`, "ε", `$\varepsilon$`,
+	"ζ", `$\zeta$`, "κ", `$\kappa$`, "λ", `$\lambda$`, "μ", `$\mu$`, "ξ", `$\xi$`, "ρ", `$\rho$`,
+	"σ", `$\sigma$`, "τ", `$\tau$`, "Δ", `$\Delta$`, "Ξ", `$\Xi$`, "Σ", `$\Sigma$`, "Λ", `$\Lambda$`)
 
 // LaTeX is a tabular environment, to be put into a table.
 func (d *Document) LaTeX() []byte {

@@ -3,7 +3,11 @@ package reproduce
 import (
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
+	"unicode"
 
 	"sotto/report/plot"
 )
@@ -48,4 +52,34 @@ func ExampleDocument() {
 	// \end{tabular}
 	// λ2/n,ours
 	// 1,90.10 ± 0.20
+}
+
+// A table in LaTeX has no character that pdfLaTeX stops at, nor one that means something
+// else there; those of the repository neither.
+func TestLaTeXIsASCII(t *testing.T) {
+	d := Document{Header: []string{"μ or κ", "mean ‖∇f(x̄)‖²", "λ2/n", "a^b~c{d}$"},
+		Rows: [][]string{{"α", "√n", `a\b`, "50 %"}}}
+	lines := strings.Split(string(d.LaTeX()), "\n")
+	want := []string{`$\mu$ or $\kappa$ & mean $\Vert$$\nabla$f($\bar{x}$)$\Vert$$^2$ & $\lambda_2/n$ & ` +
+		`a\textasciicircum{}b\textasciitilde{}c\{d\}\$ \\`,
+		`$\alpha$ & $\surd$n & a\textbackslash{}b & 50 \% \\`}
+	if lines[3] != want[0] || lines[5] != want[1] {
+		t.Errorf("%q\n%q", lines[3], lines[5])
+	}
+	paths, err := filepath.Glob("../docs/results/*/*.tex")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("%d tables, %v", len(paths), err)
+	}
+	for _, path := range paths {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(b)) {
+			other := func(r rune) bool { return r > unicode.MaxASCII }
+			if !strings.HasPrefix(line, "%") && strings.ContainsFunc(line, other) {
+				t.Errorf("%s: %s", path, line)
+			}
+		}
+	}
 }

@@ -2,6 +2,7 @@ package reproduce
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -37,6 +38,23 @@ func settings(values []string) string { return fmt.Sprint(values[:len(values)-1]
 // Of returns the rows of a run with any seed, in the order of cells.
 func (g *Groups[T]) Of(run T) []sweep.Row { return g.rows[settings(g.values(run))] }
 
+// Shared are the groups with those rows of the given runs alone whose seeds all of these
+// runs have: their samples are pairs, whatever has been run.
+func (g *Groups[T]) Shared(runs ...T) *Groups[T] {
+	out := &Groups[T]{maps.Clone(g.rows), g.values, g.curves}
+	for _, run := range runs {
+		k := settings(g.values(run))
+		out.rows[k] = slices.DeleteFunc(slices.Clone(g.rows[k]), func(r sweep.Row) bool {
+			same := func(o sweep.Row) bool { return SeedOf(&o) == SeedOf(&r) }
+			return slices.ContainsFunc(runs, func(o T) bool { return !slices.ContainsFunc(g.Of(o), same) })
+		})
+	}
+	return out
+}
+
+// SeedOf is the last value of a row of a study.
+func SeedOf(r *sweep.Row) string { return r.Values[len(r.Values)-1] }
+
 // Sample is a figure of each row.
 func (g *Groups[T]) Sample(run T, figure func(*sweep.Row) float64) Sample {
 	var s Sample
@@ -58,11 +76,11 @@ func (g *Groups[T]) Less(run, other T, figure func(*sweep.Row) float64) (differe
 	theirs := map[string]float64{}
 	rows := g.Of(other)
 	for i := range rows {
-		theirs[Seed(&rows[i])] = figure(&rows[i])
+		theirs[SeedOf(&rows[i])] = figure(&rows[i])
 	}
 	rows = g.Of(run)
 	for i := range rows {
-		if x, ok := theirs[Seed(&rows[i])]; ok {
+		if x, ok := theirs[SeedOf(&rows[i])]; ok {
 			difference = append(difference, figure(&rows[i])-x)
 		}
 	}
@@ -73,9 +91,6 @@ func (g *Groups[T]) Less(run, other T, figure func(*sweep.Row) float64) (differe
 func (g *Groups[T]) AccuracyLess(run, other T) Sample {
 	return g.Less(run, other, func(r *sweep.Row) float64 { return 100 * r.Accuracy.Mean })
 }
-
-// Seed is a row's, its last value.
-func Seed(r *sweep.Row) string { return r.Values[len(r.Values)-1] }
 
 // Epsilon is the largest of the rows; nothing without rows.
 func (g *Groups[T]) Epsilon(run T) string {

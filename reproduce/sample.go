@@ -36,7 +36,7 @@ func (s Sample) Format(mean, sd string) string {
 }
 
 // Less is s less another sample of the same rows; nothing where they are no pairs.
-// Samples of two runs are paired by seed: see [Groups.Less].
+// Samples of two runs are paired by seed: see [Groups.Less] and [Groups.Shared].
 func (s Sample) Less(other Sample) (difference Sample) {
 	for i := range s {
 		if len(s) == len(other) {

@@ -19,6 +19,7 @@ import (
 	"sotto/config"
 	"sotto/data/schema"
 	"sotto/experiment/rundir"
+	"sotto/internal/atomicfile"
 	"sotto/live/event"
 	"sotto/node/checkpoint"
 	"sotto/node/keyfile"
@@ -348,7 +349,7 @@ func VerifyBackup(from string, report func(ledger.Report) error, o ...ledger.Opt
 // verifyUnpacked verifies the ledgers of a backup that lies in dir, and that they know of
 // all that the state does.
 func verifyUnpacked(dir string, m *Manifest, report func(ledger.Report) error, o ledger.Options) error {
-	ledgers, err := filepath.Glob(filepath.Join(dir, "ledger", "*", "genesis.json"))
+	ledgers, err := atomicfile.Glob(dir, "ledger/*/genesis.json")
 	if err != nil {
 		return err
 	}

@@ -226,3 +226,29 @@ func TestBackupsOfTwoEpochs(t *testing.T) {
 		t.Errorf("restored: %+v, %v", s, err)
 	}
 }
+
+// A segment that only the place has is newer than the backup, also below a folder whose
+// name could be read as a pattern: an older ledger took the place of a newer one.
+func TestRestoreFindsSegmentsBelowBrackets(t *testing.T) {
+	for _, folder := range []string{"plain", "a [1]"} {
+		dir, fsys := filepath.Join(t.TempDir(), folder), ledger.OS{AllowVolatile: true}
+		at, policy := filepath.Join(dir, "ledger", "of-csv"), filepath.Join(dir, "policy.toml")
+		l, err := ledger.Create(at, ledger.Genesis{Adjacency: account.ZeroOut, Unit: account.Record(),
+			Budget: account.Budget{Epsilon: 1, Delta: 1e-5}, MinRecords: 10},
+			ledger.Options{Key: ed25519.NewKeyFromSeed(make([]byte, 32)), FS: fsys, Accountant: "rdp"})
+		if err == nil {
+			err = errors.Join(l.Close(), os.WriteFile(policy, []byte(backupPolicy), 0o600))
+		}
+		from := filepath.Join(dir, "backup.tar")
+		if err == nil {
+			_, err = (&owner.Backup{Policy: policy}).Write(from)
+		}
+		if err = errors.Join(err, os.WriteFile(filepath.Join(at, "99999999.log"), nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		_, err = (&owner.Restore{Policy: policy, FS: fsys}).Read(from)
+		if !errors.Is(err, ledger.ErrRollback) {
+			t.Errorf("%s: a newer segment: %v", folder, err)
+		}
+	}
+}

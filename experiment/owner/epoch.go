@@ -40,7 +40,7 @@ func readLineage(state string) (l lineage, err error) {
 	if state == "" {
 		return l, nil
 	}
-	names, err := filepath.Glob(filepath.Join(state, "roster-*.toml"))
+	names, err := atomicfile.Glob(state, "roster-*.toml")
 	if err != nil {
 		return l, err
 	}

@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"sotto/config"
+	"sotto/internal/atomicfile"
 	"sotto/node/checkpoint"
 	"sotto/node/roster"
 	"sotto/privacy/ledger"
@@ -100,7 +101,7 @@ func (r *Restore) lock(ledgers string) (locks []io.Closer, err error) {
 	if r.State != "" {
 		dirs = append(dirs, r.State)
 	}
-	inside, err := filepath.Glob(filepath.Join(ledgers, "*", "genesis.json"))
+	inside, err := atomicfile.Glob(ledgers, "*/genesis.json")
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +148,7 @@ func (r *Restore) check(temp, ledgers string, m *Manifest) error {
 		}
 	}
 	// a segment that only the place has is newer than the backup
-	segments, err := filepath.Glob(filepath.Join(ledgers, "*", "*.log"))
+	segments, err := atomicfile.Glob(ledgers, "*/*.log")
 	if err != nil {
 		return err
 	}

@@ -152,6 +152,29 @@ func TestUncharged(t *testing.T) {
 	}
 }
 
+// Who trains alone sends nothing, but on features and means that all have from its
+// ratings: epsilon is infinite. With features of public users it is 0.
+func TestAloneOnFeaturesOfAll(t *testing.T) {
+	dir := ratingsDir(t, thirtyUsers)
+	alone := strings.NewReplacer("name = \"bcd\"\nsmoothness = 4\nmu = 1\nupdates = 3",
+		"name = \"local-fit\"")
+	for text, want := range map[string]float64{published: math.Inf(1), ratingsFile: 0} {
+		res := runRatings(t, dir, alone.Replace(text), open...)
+		if _, err := ledger.VerifyRun(res.Dir); err != nil {
+			t.Error(err)
+		}
+		for _, p := range res.Summary.Privacy {
+			if float64(p.Epsilon.Upper) != want {
+				t.Fatalf("agent %d: epsilon %v, want %v", p.Agent, p.Epsilon, want)
+			}
+		}
+		notes := strings.Join(res.Summary.Notes, " ")
+		if strings.Contains(notes, "nothing is charged") != (want == 0) {
+			t.Errorf("epsilon %v: %q", want, notes)
+		}
+	}
+}
+
 // A resumed replication has the charge once.
 func TestUnchargedResume(t *testing.T) {
 	dir := ratingsDir(t, thirtyUsers)

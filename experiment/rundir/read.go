@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"sotto/config"
+	"sotto/internal/atomicfile"
 	"sotto/topology"
 )
 
@@ -159,7 +160,7 @@ func Find(paths []string) ([]string, error) {
 				found++
 			}
 		}
-		if cells, _ := filepath.Glob(filepath.Join(path, "cells*.csv")); found == 0 && len(cells) > 0 {
+		if cells, _ := atomicfile.Glob(path, "cells*.csv"); found == 0 && len(cells) > 0 {
 			return nil, &config.Error{File: path, Found: "a sweep without run directories",
 				Allowed: "a sweep that was run without --discard-runs"}
 		}

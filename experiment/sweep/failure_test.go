@@ -28,6 +28,42 @@ func TestFailedCellsLeaveTheOthers(t *testing.T) {
 	}
 }
 
+// The data of the first cell are missing: the others run. One that is not asked for keeps
+// nobody from running, whatever is wrong with it.
+func TestFirstCellFails(t *testing.T) {
+	missing := Cell{Values: []string{"missing"}, Set: []string{`data={dataset="breast-cancer"}`,
+		`model={name="logistic"}`}}
+	bad := Cell{Values: []string{"bad"}, Set: []string{"topology.agents=1000"}}
+	good := Cell{Values: []string{"good"}, Set: []string{"algorithm.step_size=0.5"}}
+	for _, c := range []struct {
+		cells  []Cell
+		only   map[string]string
+		rows   int
+		failed string
+	}{
+		{[]Cell{missing, good}, nil, 1, "cell 0 (kind=missing)"},
+		{[]Cell{missing, good}, map[string]string{"kind": "good"}, 1, ""},
+		{[]Cell{bad, good}, map[string]string{"kind": "good"}, 1, ""},
+		{[]Cell{bad, good}, nil, 0, "agents"},
+		{[]Cell{missing}, nil, 0, "missing"},
+	} {
+		s, err := New("tiny.toml", []byte(tinySweep), []string{"kind"}, c.cells)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := s.Run(t.Context(), Options{Dir: t.TempDir(), DataDir: t.TempDir(),
+			Part: Part{Only: c.only}})
+		rows := 0
+		if res != nil {
+			rows = len(res.Rows)
+		}
+		if rows != c.rows || (err == nil) != (c.failed == "") ||
+			err != nil && !strings.Contains(err.Error(), c.failed) {
+			t.Errorf("%v, only %v: %d rows, %v", c.cells[0].Values, c.only, rows, err)
+		}
+	}
+}
+
 // The error of many failures tells the first.
 func TestFailuresAreTold(t *testing.T) {
 	var all failures

@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
 	"sotto/config"
 	"sotto/experiment"
+	"sotto/internal/atomicfile"
 )
 
 // part are the cells that a process is to run: those of its shard that have the values of
@@ -83,11 +83,11 @@ func onlyString(only map[string]string) string {
 // of cells: a cell may have several, of several settings, engines or shards. Every file
 // must have these axes. A directory without rows is empty.
 func ReadDir(dir string, axes []string) ([]Row, error) {
-	paths, err := filepath.Glob(filepath.Join(dir, "cells-*-of-*.csv"))
+	paths, err := atomicfile.Glob(dir, "cells-*-of-*.csv")
 	if err != nil {
 		return nil, err
 	}
-	whole, err := filepath.Glob(filepath.Join(dir, cellsName(0, 1)))
+	whole, err := atomicfile.Glob(dir, cellsName(0, 1))
 	if err != nil {
 		return nil, err
 	}

@@ -123,7 +123,7 @@ func (s *Sweep) Run(ctx context.Context, opt Options) (*Result, error) {
 	}
 	w := &sweeping{s: s, opt: opt, cells: cells, runs: map[int]string{}, cache: data.NewCache(),
 		pace: pace{began: time.Now()}}
-	first, err := w.build(opt.Shard % s.Cells()) // bad settings fail before anything is written
+	first, err := w.first() // bad settings fail before anything is written
 	if err != nil {
 		return nil, err
 	}
@@ -175,6 +175,19 @@ func (w *sweeping) build(cell int) (*experiment.Experiment, error) {
 		return nil, err
 	}
 	return f.BuildWith(w.opt.DataDir, w.cache)
+}
+
+// first is a cell of the shard. That the first one's data are missing, or that one which
+// is not asked for cannot be run, keeps no other from running.
+func (w *sweeping) first() (e *experiment.Experiment, err error) {
+	e, err = w.build(w.opt.Shard % w.s.Cells())
+	for k, i := range w.cells {
+		if err == nil || !errors.Is(err, data.ErrMissing) && (k > 0 || len(w.opt.Only) == 0) {
+			break
+		}
+		e, err = w.build(i)
+	}
+	return e, err
 }
 
 // all runs every cell of the shard that has no row yet. A cell that fails has none, and

@@ -57,6 +57,16 @@ func durable(path string, written error) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
+// Glob is filepath.Glob of a pattern below dir, whose own name may have brackets and
+// stars: it is no pattern.
+func Glob(dir, pattern string) ([]string, error) {
+	names, err := fs.Glob(os.DirFS(filepath.Clean(dir)), pattern)
+	for i, name := range names {
+		names[i] = filepath.Join(dir, filepath.FromSlash(name))
+	}
+	return names, err
+}
+
 func all(b []byte) func(w io.Writer) error {
 	return func(w io.Writer) error {
 		_, err := w.Write(b)

@@ -75,3 +75,32 @@ func TestClear(t *testing.T) {
 		}
 	}
 }
+
+// A folder's own name is no pattern.
+func TestGlobBelowBrackets(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a b[1]*?")
+	for _, name := range []string{"cells.csv", "cells-0-of-2.csv", "ledger/x/genesis.json"} {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for pattern, want := range map[string]string{"cells.csv": "cells.csv", "cells-*.csv": "cells-0-of-2.csv",
+		"ledger/*/genesis.json": "ledger/x/genesis.json"} {
+		got, err := atomicfile.Glob(dir, pattern)
+		want := filepath.Join(dir, filepath.FromSlash(want))
+		if err != nil || len(got) != 1 || got[0] != want {
+			t.Errorf("%s: %q, %v, want %s", pattern, got, err, want)
+		}
+	}
+	t.Chdir(dir)
+	if got, err := atomicfile.Glob("", "*.csv"); err != nil || len(got) != 2 || got[1] != "cells.csv" {
+		t.Errorf("of the working folder: %q, %v", got, err)
+	}
+	if got, err := atomicfile.Glob("nowhere", "*"); err != nil || len(got) != 0 {
+		t.Errorf("of no folder: %q, %v", got, err)
+	}
+}

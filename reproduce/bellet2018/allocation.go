@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"sotto/experiment/sweep"
-	"strconv"
 
 	"sotto/algo"
 	"sotto/reproduce"
@@ -115,7 +114,7 @@ func allocationCells(small bool) []sweep.Cell {
 // relative to an equal split of the same Gaussian budgets: Σ_t 1/s_t² of each agent is
 // the same.
 func predictedRatio(alloc string, row *sweep.Row) (float64, error) {
-	seed, err := strconv.ParseUint(row.Values[len(row.Values)-1], 10, 64)
+	seed, err := instanceOf(row)
 	if err != nil {
 		return 0, err
 	}
@@ -146,22 +145,20 @@ func allocation(f *reproduce.Results) *reproduce.Document {
 	r := collectTasks(f)
 	d := &reproduce.Document{Header: []string{"allocation", "seeds", "mean of Q(T) - Q*", "relative to equal",
 		"predicted", "seeds on which it is lower", "p-value, paired t-test, one-sided"}}
-	optimum := r.Last(allocTask("optimum"), "objective", "all")
-	gaps := func(alloc string) reproduce.Sample {
-		ends := r.Last(allocTask(alloc), "objective", "all")
-		n := min(len(ends), len(optimum))
-		return ends[:n].Less(optimum[:n])
-	}
-	equal := gaps("equal")
+	optimum, even := allocTask("optimum"), allocTask("equal")
 	for _, alloc := range allocs {
-		s := gaps(alloc)
+		both := r.shared(optimum, even, allocTask(alloc))
+		gaps := func(t task) reproduce.Sample {
+			return both.Last(t, "objective", "all").Less(both.Last(optimum, "objective", "all"))
+		}
+		s, equal := gaps(allocTask(alloc)), gaps(even)
 		if len(s) == 0 || len(s) != len(equal) {
 			continue
 		}
 		row := reproduce.Cells(alloc, len(s), s.Mean(), fmt.Sprintf("%.3f", s.Mean()/equal.Mean()), 1, "", "")
 		if alloc != "equal" {
 			var ratios reproduce.Sample
-			for _, cell := range r.Of(allocTask(alloc)) {
+			for _, cell := range both.Of(allocTask(alloc)) {
 				if x, err := predictedRatio(alloc, &cell); err == nil {
 					ratios = append(ratios, x)
 				}

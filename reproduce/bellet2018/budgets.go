@@ -88,7 +88,8 @@ func figure2c(f *reproduce.Results) *reproduce.Document {
 				if len(s) == 0 || open && i > 0 {
 					continue
 				}
-				gain, interval := pairedGain(s, local)
+				both := r.shared(t.task, localTask(dim))
+				gain, interval := pairedGain(both.Accuracy(t.task), both.Accuracy(localTask(dim)))
 				budget, said := b, ""
 				switch {
 				case open:
@@ -114,8 +115,8 @@ func figure2c(f *reproduce.Results) *reproduce.Document {
 		"gain over local-only: paired over the five instances, in points; local-only training shows " +
 			"nothing to anybody, so a private method has to gain by it",
 		"published noise: Laplace as if the L1 norm of gradients were bounded by 1, four updates from " +
-			"zero, μ = .04, without the warm start, which the paper does not specify; its true epsilon is " +
-			"for gradients of L1 norm p, the bound in the cube",
+			"zero, μ = .04, without the warm start, which section B describes, that our text lacks; its " +
+			"true epsilon is for gradients of L1 norm p, the bound in the cube",
 	}
 	return d
 }
@@ -212,10 +213,11 @@ func figure3(f *reproduce.Results) *reproduce.Document {
 			for _, bin := range recordBins {
 				var local, own, gain reproduce.Sample
 				wins := 0
-				mine, alone := r.Of(t.task), r.Of(localTask(dim))
+				both := r.shared(t.task, localTask(dim))
+				mine, alone := both.Of(t.task), both.Of(localTask(dim))
 				for k := range mine {
 					sizes, err := linearSizes(&mine[k])
-					if err != nil || k >= len(alone) {
+					if err != nil {
 						continue // only rows of this study's settings are here
 					}
 					a, b := r.byAgent(&mine[k]), r.byAgent(&alone[k])

@@ -19,8 +19,9 @@ var figure2Kinds = map[string][][2]string{
 		{"cd-gaussian", "warm"}},
 }
 
-// warmStarts say what the warm starts of figure 2(b) are. The paper names output and
-// objective perturbation among related work and does not say what its warm start is.
+// warmStarts say what the warm starts of figure 2(b) are. The paper spreads perturbed
+// local models over the graph (Remark 4); its section B, which says how they are
+// perturbed, is not in our text, where both kinds of perturbation are related work.
 //
 // "output published" has noise of the published kind: Laplace of scale s = 2/(2λ m .05)
 // on each coordinate, as if minimisers moved by 2/(2λ m) in L1. A vector of p such values
@@ -124,7 +125,8 @@ func figure2Name(kind [2]string) string {
 
 // warmNotes are those of figure 2(b) alone.
 var warmNotes = map[string][]string{"warm": {
-	"the paper does not say how its private local models are made. All starts here are minimisers of the " +
+	"the paper's section B, which says how its private local models are made, is not in the text that " +
+		"was reproduced. All starts here are minimisers of the " +
 		"own loss with λ = .5 (one: the paper's λ_i = 1/m_i) and noise for .05 of epsilon, then five own " +
 		"wakes of model propagation",
 	"output perturbation (Chaudhuri, Monteleoni, Sarwate 2011): noise of density exp(-.05 |b| / Δ), Δ the " +

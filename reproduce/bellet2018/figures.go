@@ -117,8 +117,9 @@ func figure1(f *reproduce.Results) *reproduce.Document {
 		}
 		start := reproduce.Sample{}
 		for _, row := range r.Of(t.task) {
-			_, values := r.Series(&row, "accuracy", "mean")
-			start = append(start, 100*values[0])
+			if _, values := r.Series(&row, "accuracy", "mean"); len(values) > 0 {
+				start = append(start, 100*values[0])
+			}
 		}
 		said := "87 to 88, from 66"
 		if t.method == "admm" {

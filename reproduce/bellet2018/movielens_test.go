@@ -88,8 +88,8 @@ func TestMovieLensPipeline(t *testing.T) {
 		v := r.Values
 		rmse[v[0]+v[1]+v[2]] = r.RMSE
 		switch {
-		case v[1] == "local-fit" && r.EpsilonUpper != 0, v[1] == "bcd" &&
-			(v[2] == "none" || v[0] == "replication") && !math.IsInf(r.EpsilonUpper, 1),
+		case v[0] == "sound" && v[1] == "local-fit" && r.EpsilonUpper != 0,
+			(v[0] == "replication" || v[1] == "bcd" && v[2] == "none") && !math.IsInf(r.EpsilonUpper, 1),
 			v[0] == "sound" && v[2] == "1" && !(r.EpsilonUpper > .9 && r.EpsilonUpper <= 1):
 			t.Errorf("%v: epsilon %g", v, r.EpsilonUpper)
 		}

@@ -157,8 +157,9 @@ func remark1(f *reproduce.Results) *reproduce.Document {
 		gaps, bounds := map[uint64]reproduce.Sample{}, map[uint64]reproduce.Sample{}
 		var wakes []uint64
 		for j := range rows {
-			o, err := newConvexOptimum(dim, uint64(resultSeeds(false)[j]))
-			if err != nil {
+			seed, bad := instanceOf(&rows[j])
+			o, err := newConvexOptimum(dim, seed)
+			if bad != nil || err != nil {
 				continue // its parameters are written above
 			}
 			var values []float64

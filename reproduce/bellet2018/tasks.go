@@ -243,6 +243,30 @@ type taskRows struct{ *reproduce.Groups[task] }
 
 func collectTasks(f *reproduce.Results) taskRows { return taskRows{reproduce.Group(f, task.values)} }
 
+// shared have the rows of instances that all these runs have.
+func (r taskRows) shared(runs ...task) taskRows { return taskRows{r.Shared(runs...)} }
+
+// instanceOf is the seed of a row's problem instance.
+func instanceOf(row *sweep.Row) (uint64, error) {
+	return strconv.ParseUint(reproduce.SeedOf(row), 10, 64)
+}
+
+// reporter reads what the runs of a study have left.
+type reporter = func(*reproduce.Results) *reproduce.Document
+
+// sized has a table of the smallest size say so: its notes are of the full one.
+func sized(report reporter) reporter {
+	return func(f *reproduce.Results) *reproduce.Document {
+		d := report(f)
+		if f.Scale == reproduce.Smoke {
+			d.Notes = append(d.Notes, "scale smoke: one problem instance, of allocations two, and 200 "+
+				"wakes, 400 to an optimum, of arriving records 2,000; what else these notes "+
+				"say is of the full size")
+		}
+		return d
+	}
+}
+
 // resultSeeds are the problem instances of the results; the first scores of searches are
 // of validationSeeds.
 func resultSeeds(small bool) []int {

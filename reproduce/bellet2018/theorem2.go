@@ -140,13 +140,18 @@ func linked(split *data.Split) *linearProblem {
 	return p
 }
 
-// linearSizes are the record counts of the agents of a row's instance.
-func linearSizes(row *sweep.Row) ([]int, error) {
-	seed, err := strconv.ParseUint(row.Values[len(row.Values)-1], 10, 64)
+// problemOf makes a row's instance again.
+func problemOf(row *sweep.Row) (*linearProblem, error) {
+	seed, err := instanceOf(row)
 	if err != nil {
 		return nil, err
 	}
-	p, err := newLinearProblem(taskAgents, seed)
+	return newLinearProblem(taskAgents, seed)
+}
+
+// linearSizes are the record counts of the agents of a row's instance.
+func linearSizes(row *sweep.Row) ([]int, error) {
+	p, err := problemOf(row)
 	if err != nil {
 		return nil, err
 	}
@@ -191,9 +196,10 @@ func theorem2(f *reproduce.Results) *reproduce.Document {
 			LogY:    true,
 			Caption: "Mean over problem instances; band: one standard deviation. Dashed: corrected bound.",
 		}
-		optimum := r.Last(boundTask("none", dim, "optimum"), "objective", "all")
+		least := boundTask("none", dim, "optimum")
 		for _, t := range boundTasks(dim)[1:] {
-			rows := r.Of(t)
+			both := r.shared(t, least)
+			rows, optimum := both.Of(t), both.Last(least, "objective", "all")
 			if len(rows) == 0 || len(rows) != len(optimum) {
 				continue
 			}
@@ -209,7 +215,7 @@ func theorem2(f *reproduce.Results) *reproduce.Document {
 			for k, wake := range wakes {
 				var gap, corrected, published reproduce.Sample
 				for j := range rows {
-					problem, err := newLinearProblem(taskAgents, uint64(resultSeeds(false)[j]))
+					problem, err := problemOf(&rows[j])
 					if err != nil {
 						continue // its parameters are written above
 					}

@@ -130,12 +130,17 @@ func ownBudgets(f *reproduce.Results) *reproduce.Document {
 			of := len(c.budgets)
 			for k, b := range c.budgets {
 				at := func(t task) reproduce.Sample { return r.class(t, k, of) }
-				mine, strict, own := at(unequalBudget(m, c.other)), at(uniform(m, "0.15")), at(uniform(m, b))
+				mixed := unequalBudget(m, c.other)
+				mine, strict, own := at(mixed), at(uniform(m, "0.15")), at(uniform(m, b))
 				if len(mine) == 0 || len(strict) == 0 || len(own) == 0 {
 					continue
 				}
-				gain, interval := pairedGain(mine, strict)
-				cost, costInterval := pairedGain(mine, own)
+				over := func(other task) (gain, interval string) {
+					both := r.shared(mixed, other)
+					return pairedGain(both.class(mixed, k, of), both.class(other, k, of))
+				}
+				gain, interval := over(uniform(m, "0.15"))
+				cost, costInterval := over(uniform(m, b))
 				if b == "0.15" && c.updates == nil {
 					own, cost, costInterval = nil, "", ""
 				}
@@ -199,17 +204,19 @@ func arrivalTable(f *reproduce.Results) *reproduce.Document {
 	d := &reproduce.Document{Header: []string{"method", "records", "accuracy",
 		"difference from all there at the start", "95 % interval", "true epsilon (replace-one)"}}
 	plots, order := map[string][]named{}, []string{}
-	var all reproduce.Sample
+	var all task // of the same method
 	for _, t := range arrivalTasks() {
+		if !strings.Contains(t.other, "arrival") {
+			all = t.task
+		}
 		s := r.Accuracy(t.task)
 		if len(s) == 0 {
 			continue
 		}
 		name, gain, interval := arrivalName(t.task), "", ""
 		if strings.Contains(t.other, "arrival") {
-			gain, interval = pairedGain(s, all)
-		} else {
-			all = s
+			both := r.shared(t.task, all)
+			gain, interval = pairedGain(both.Accuracy(t.task), both.Accuracy(all))
 		}
 		d.Add(name, t.name, s, gain, interval, r.Epsilon(t.task))
 		if t.method == "local" {

@@ -212,9 +212,12 @@ func (p *Part) merge(ctx context.Context, papers reproduce.Papers, opt *Options)
 		return p.stands(o.Dir)
 	}
 	var joined []byte
+	if _, err := os.Stat(filepath.Join(o.Dir, "cells.csv")); opt.Sweep.Shards == 1 && err != nil {
+		return config.Bad("shards", 1, "how many there were: "+o.Dir+" has no cells.csv, which one leaves")
+	}
 	if opt.Sweep.Shards > 1 {
 		shards := fmt.Sprintf("cells-*-of-%d.csv", opt.Sweep.Shards)
-		paths, err := filepath.Glob(filepath.Join(o.Dir, shards))
+		paths, err := atomicfile.Glob(o.Dir, shards)
 		if err != nil {
 			return err
 		}

@@ -131,7 +131,7 @@ func TestShardsLeaveWhatOneProcessDoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	many := one
-	many.Dir, many.Sweep.Shards = t.TempDir(), 3
+	many.Dir, many.Sweep.Shards = filepath.Join(t.TempDir(), "a [1]*"), 3 // no pattern
 	if err := Merge(t.Context(), small(&made), many); err == nil {
 		t.Error("nothing has been run, and nothing is missing")
 	}
@@ -156,6 +156,12 @@ func TestShardsLeaveWhatOneProcessDoes(t *testing.T) {
 		if err := Run(t.Context(), small(&made), many); err != nil {
 			t.Fatal(err)
 		}
+	}
+	few := many
+	few.Sweep.Shards = 1
+	var bad *config.Error
+	if err := Merge(t.Context(), small(&made), few); !errors.As(err, &bad) || bad.Key != "shards" {
+		t.Errorf("three shards, merged as one, which leaves no cells.csv: %v", err)
 	}
 	if err := Merge(t.Context(), small(&made), many); err != nil {
 		t.Fatal(err)
@@ -228,6 +234,10 @@ func TestJobs(t *testing.T) {
 		"dir":        func(j *job) { j.Dir = "relative" },
 		"data-dir":   func(j *job) { j.DataDir = "/a\n#SBATCH --x" },
 		"partition":  func(j *job) { j.s.Partition = "a b" },
+		"dir ":       func(j *job) { j.Dir = "/a\x1bb" },
+		"dir  ":      func(j *job) { j.Dir = "/a:b" },
+		"data-dir ":  func(j *job) { j.DataDir = "/data:1" },
+		"data-dir  ": func(j *job) { j.DataDir = j.Dir + "/" },
 		"image":      func(j *job) { j.k.Image = "a\"\n" },
 		"claim":      func(j *job) { j.k.Claim = "" },
 		"data-claim": func(j *job) { j.k.Data = "-" },
@@ -237,8 +247,26 @@ func TestJobs(t *testing.T) {
 		var bad *config.Error
 		_, slurm := j.Slurm(j.s)
 		_, kubernetes := j.Kubernetes(j.k)
-		if err := errors.Join(slurm, kubernetes); !errors.As(err, &bad) || bad.Key != key {
+		if err := errors.Join(slurm, kubernetes); !errors.As(err, &bad) ||
+			bad.Key != strings.TrimSpace(key) {
 			t.Errorf("%s: %v", key, err)
+		}
+	}
+}
+
+// Kubernetes gives the program the folder that it mounts: it reads $(NAME) and $$ in
+// arguments, not in mounts.
+func TestDollarsInAManifest(t *testing.T) {
+	j := Job{Shards: 2, Cores: 1, MemoryGB: 1, Scale: reproduce.Short, Dir: "/a$$b$(JOB_COMPLETION_INDEX)",
+		DataDir: "/data"}
+	b, err := j.Kubernetes(Kubernetes{"a.example/sotto:1", "results", "data", 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`- "/a$$$$b$$(JOB_COMPLETION_INDEX)"`,
+		`mountPath: "/a$$b$(JOB_COMPLETION_INDEX)"`} {
+		if !strings.Contains(string(b), want+"\n") {
+			t.Errorf("no %s in\n%s", want, b)
 		}
 	}
 }

@@ -3,9 +3,11 @@ package campaign
 import (
 	"bytes"
 	"fmt"
+	"path"
 	"regexp"
 	"strings"
 	"text/template"
+	"unicode"
 
 	"sotto/config"
 	"sotto/reproduce"
@@ -61,7 +63,8 @@ func (j *Job) validate(more number) error {
 		}
 	}
 	for _, s := range []struct{ key, value string }{{"dir", j.Dir}, {"data-dir", j.DataDir}} {
-		if !strings.HasPrefix(s.value, "/") || strings.ContainsAny(s.value, "'\"\\\n\r\t") {
+		if !strings.HasPrefix(s.value, "/") || strings.ContainsAny(s.value, "'\"\\") ||
+			strings.ContainsFunc(s.value, unicode.IsControl) {
 			return config.Bad(s.key, s.value, "an absolute path without quotes, backslashes and line breaks")
 		}
 	}
@@ -119,7 +122,12 @@ func quoted(words []string) string {
 	return b.String()
 }
 
-var templates = template.Must(template.New("").Funcs(template.FuncMap{"quoted": quoted}).Parse(`
+// literal is an argument that Kubernetes, which puts variables of the environment in the
+// place of $(NAME) and one dollar in that of two, gives as it is.
+func literal(arg string) string { return strings.ReplaceAll(arg, "$", "$$") }
+
+var templates = template.Must(template.New("").Funcs(template.FuncMap{"quoted": quoted,
+	"literal": literal}).Parse(`
 {{- define "slurm" -}}
 #!/bin/sh
 # Every process makes one run in {{.Shards}} of the campaign. Send the script again to go on
@@ -158,7 +166,7 @@ spec:
           image: "{{.Pod.Image}}"
           args:
 {{- range .Args}}
-            - "{{.}}"
+            - "{{literal .}}"
 {{- end}}
           resources:
             requests:
@@ -201,6 +209,14 @@ func (j Job) Slurm(s Slurm) ([]byte, error) {
 func (j Job) Kubernetes(k Kubernetes) ([]byte, error) {
 	if err := j.validate(number{"retries", k.Retries, 0, 1000}); err != nil {
 		return nil, err
+	}
+	switch dir, data := path.Clean(j.Dir), path.Clean(j.DataDir); {
+	case strings.Contains(dir, ":"): // the API refuses such a mount
+		return nil, config.Bad("dir", j.Dir, "a path without a colon")
+	case strings.Contains(data, ":"):
+		return nil, config.Bad("data-dir", j.DataDir, "a path without a colon")
+	case dir == data:
+		return nil, config.Bad("data-dir", j.DataDir, "another folder than that of the campaign")
 	}
 	for _, w := range []struct{ key, value string }{
 		{"image", k.Image}, {"claim", k.Claim}, {"data-claim", k.Data}} {

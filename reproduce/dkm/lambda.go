@@ -120,7 +120,12 @@ func lambdaTable(f *reproduce.Results) *reproduce.Document {
 			continue
 		}
 		difference, interval := "", ""
-		if diff := at.Less(fixed); len(diff) > 1 {
+		other := r
+		other.lambda = chosen
+		both := g.Shared(other, r)
+		_, here := searched(both, other)
+		_, there := searched(both, r)
+		if diff := here.Less(there); len(diff) > 1 {
 			se, law := diff.Student()
 			half := law.Quantile(.975) * se
 			difference = fmt.Sprintf("%.2g", diff.Mean())

@@ -53,7 +53,7 @@ type parted struct {
 
 // partedOf reads the last accuracies among the kept metrics of a run.
 func partedOf(row *sweep.Row, kept []rundir.Row) parted {
-	p := parted{seed: reproduce.Seed(row), accuracy: 100 * row.Accuracy.Mean}
+	p := parted{seed: reproduce.SeedOf(row), accuracy: 100 * row.Accuracy.Mean}
 	for _, r := range kept {
 		_, class := strings.CutPrefix(r.Metric, rundir.ClassAccuracy)
 		switch {

@@ -156,7 +156,7 @@ func addDecor(d *reproduce.Document, rows *reproduce.Groups[decorRun], r decorRu
 		return
 	}
 	first := rows.Of(r)[0] // random graphs are others with every seed
-	own, figures, err := decorEpsilons(r.method, r.graph, first.Noise, first.EpsilonUpper)
+	own, figures, err := decorEpsilons(r.method, r.graph, &first)
 	if err != nil {
 		d.Notes = append(d.Notes, err.Error())
 		return
@@ -174,11 +174,12 @@ func addDecor(d *reproduce.Document, rows *reproduce.Groups[decorRun], r decorRu
 // decorEpsilons are an agent's own noise, and epsilon of the worst agent with nobody,
 // one agent and all neighbors curious: spent is that of the adversary that the run was
 // calibrated for, and the others follow from how much the own noise counts against them.
-func decorEpsilons(method, graph string, noise, spent float64) (own float64, figures []float64, err error) {
+func decorEpsilons(method, graph string, of *sweep.Row) (own float64, figures []float64, err error) {
+	noise, spent := of.Noise, of.EpsilonUpper
 	if method == "central" || method == "local" {
 		return noise, slices.Repeat([]float64{spent}, map[string]int{"central": 1, "local": 3}[method]), nil
 	}
-	model, err := decorModel(graph)
+	model, err := decorModel(graph, uint64(reproduce.Number(reproduce.SeedOf(of))))
 	if err != nil {
 		return 0, nil, err
 	}
@@ -217,9 +218,9 @@ func decorEpsilons(method, graph string, noise, spent float64) (own float64, fig
 	return noise / first[calibrated], figures, nil
 }
 
-// decorModel is the graph of the first seed with own noise 1.
-func decorModel(graph string) (*network.Decor, error) {
-	g, err := drawGraph(graph, decorAgents, 1, func(p any) {
+// decorModel is the graph of a seed with own noise 1.
+func decorModel(graph string, seed uint64) (*network.Decor, error) {
+	g, err := drawGraph(graph, decorAgents, seed, func(p any) {
 		if r, ok := p.(*topology.RegularParams); ok {
 			r.Degree = 4
 		}

@@ -101,9 +101,9 @@ func averageTable(ctx context.Context, opt reproduce.Options) (*reproduce.Docume
 			"adds what the rounds leave of the values' differences",
 		"published order: 1 for an expander, d/√gap for an arbitrary graph, n for complete graph and " +
 			"ring, without constants and logarithms",
-		"the last two columns are multiples of the budget: what the exact mean loss is where the formula " +
-			"says 1, and what the worst pair loses where the exact mean is 1. A neighbor loses all that " +
-			"is released",
+		"epsilon by the exact mean at the formula's noise and the worst pair are multiples of the budget: " +
+			"what the exact mean loss is where the formula says 1, and what the worst pair loses where the " +
+			"exact mean is 1. A neighbor loses all that is released",
 		"second line: n max W^-2 times the sum of P(X^k = v | X^0 = u)^2, which bounds the formula and not " +
 			"the loss (TestClaim54)",
 		slopeNote + ". The theory hides logarithms: rounds grow with ln n",

@@ -36,6 +36,11 @@ func TestTable(t *testing.T) {
 	if len(d.Rows) != 5*(2+1) {
 		t.Fatalf("%d lines, want 15", len(d.Rows))
 	}
+	for _, n := range d.Notes { // columns were added behind them
+		if strings.Contains(n, "last two columns") {
+			t.Errorf("a note on columns by their places, %q: %s", d.Header, n)
+		}
+	}
 	for _, r := range d.Rows {
 		if strings.HasPrefix(r[1], "slope") {
 			continue

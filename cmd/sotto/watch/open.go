@@ -12,6 +12,7 @@ import (
 
 	"sotto/cmd/sotto/cli"
 	"sotto/config"
+	"sotto/internal/atomicfile"
 )
 
 // Open is the command that opens the page that stays.
@@ -56,7 +57,7 @@ func pageOf(dir string) (string, error) {
 			return "", err
 		}
 	}
-	if pages, err := filepath.Glob(filepath.Join(dir, "*.html")); err != nil {
+	if pages, err := atomicfile.Glob(dir, "*.html"); err != nil {
 		return "", err
 	} else if len(pages) > 0 { // of a study, named as it
 		return filepath.Abs(pages[0])
