@@ -124,16 +124,27 @@ func (p *process) report(n *node.Node) (done func(error), err error) {
 		p.mu.Lock()
 		p.costs.at = time.Time{} // what is written last is exact
 		p.mu.Unlock()
-		s := n.Status()
-		if s.Ended = time.Now(); err != nil && !errors.Is(err, context.Canceled) {
-			s.Failure = err.Error()
-		}
+		s, now := n.Status(), time.Now()
+		end(&s, err, now)
 		p.writeStatus(s)
-		if broken := said.ended(&s, err, s.Ended); broken != nil {
+		if broken := said.ended(&s, err, now); broken != nil {
 			p.Node.Log.Warn("the stream of events has a gap", "error", broken)
 		}
 		p.keepMarks(n.Marks())
 	}, nil
+}
+
+// end makes of a node's last status that of how it has ended. The process of one whose
+// members change goes on with another node.
+func end(s *node.Status, err error, now time.Time) {
+	switch {
+	case errors.Is(err, node.ErrChange):
+		s.Ready, s.Reason = false, "the members change"
+		return
+	case err != nil && !errors.Is(err, context.Canceled):
+		s.Failure = err.Error()
+	}
+	s.Ended = now
 }
 
 // writeStatus replaces the status file.

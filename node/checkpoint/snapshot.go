@@ -80,7 +80,8 @@ func readSnapshot(dir string) (s *Snapshot, settled bool, err error) {
 	case len(s.Files) == 0:
 		return nil, true, fmt.Errorf("%s: no stored state: %w", dir, fs.ErrNotExist)
 	case len(serials) == 0:
-		return nil, false, fmt.Errorf("%w: %s: no file of it is whole", ErrState, dir)
+		return nil, false, fmt.Errorf("%w: %s: no file of it is whole; sotto node restore puts a backup back",
+			ErrState, dir)
 	case len(serials) == 2 && max(serials[0], serials[1])-min(serials[0], serials[1]) != 1:
 		settled = false
 	}

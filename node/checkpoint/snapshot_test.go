@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"sotto/privacy/ledger"
@@ -71,7 +72,7 @@ func TestSnapshotWhileStoring(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := Take(dir); !errors.Is(err, ErrState) {
+	if _, err := Take(dir); !errors.Is(err, ErrState) || !strings.Contains(err.Error(), "sotto node restore") {
 		t.Errorf("of damaged files: %v", err)
 	}
 }
