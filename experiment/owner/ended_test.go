@@ -19,7 +19,8 @@ func TestHowANodeEndsIsTold(t *testing.T) {
 		note, state, text string
 		words             string
 	}{
-		{node.ErrChange, "the members change after round 40", "", "", "the members change after round 40"},
+		{node.ErrChange, "the members change after round 40", "", "",
+			"the members change after round 40"},
 		{fmt.Errorf("%w: at round 40", node.ErrRemoved), "", event.Done, "left after round 40",
 			"left after round 40"},
 		{context.Canceled, "", event.Interrupted, "start it again to go on", "goes on"},
@@ -47,14 +48,14 @@ func TestHowANodeEndsIsTold(t *testing.T) {
 		if err := told.ended(&s, tc.err, time.Now()); err != nil {
 			t.Error(err)
 		}
-		if note.Text != tc.note || last.State != tc.state || last.Text != tc.text || stand.Words != tc.words ||
-			(stand.Next != "") != (tc.state == event.Failed) {
+		if note.Text != tc.note || last.State != tc.state || last.Text != tc.text ||
+			stand.Words != tc.words || (stand.Next != "") != (tc.state == event.Failed) {
 			t.Errorf("%v: %+v, %+v, %+v", tc.err, note, last, stand)
 		}
 	}
 }
 
-// Between the rosters a process goes on: sotto status of that moment is exit code 7, not 6,
+// Between the rosters a process goes on: sotto status of that moment ends with 7, not 6,
 // and a probe of whether it lives finds that it does.
 func TestAChangeOfMembersIsNoFailure(t *testing.T) {
 	for _, tc := range []struct {

@@ -12,8 +12,9 @@ import (
 // figures 3(c) and 2.
 var cnnSigmas = []string{"0.001", "0.002", "0.04"}
 
-// cnnBound and cnnBatchBound are G of single records and of batches of 64 on this network by
-// the paper's procedure, rounded up; a test compares them with the rows of seed002-norms.
+// cnnBound and cnnBatchBound are G of single records and of batches of 64 on this network
+// by the paper's procedure, rounded up; a test compares them with the rows of
+// seed002-norms.
 const (
 	cnnBound      = 255
 	cnnBatchBound = 25

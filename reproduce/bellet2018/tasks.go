@@ -259,9 +259,8 @@ func sized(report reporter) reporter {
 	return func(f *reproduce.Results) *reproduce.Document {
 		d := report(f)
 		if f.Scale == reproduce.Smoke {
-			d.Notes = append(d.Notes, "scale smoke: one problem instance, of allocations two, and 200 "+
-				"wakes, 400 to an optimum, of arriving records 2,000; what else these notes "+
-				"say is of the full size")
+			d.Notes = append(d.Notes, "scale smoke: one problem instance (of allocations two), 200 wakes "+
+				"(400 to an optimum, 2,000 with records that arrive); other notes are of the full size")
 		}
 		return d
 	}
