@@ -69,6 +69,40 @@ func TestAmendmentByThePolicyReadLast(t *testing.T) {
 	}
 }
 
+// An amendment that no reader takes was written for all to sign: two members with one key
+// or address, a key that is none.
+func TestAmendmentThatIsNoRosterIsNotWritten(t *testing.T) {
+	files := team(t)[0]
+	r, _, err := owner.ReadRoster(files.Roster, files.RunFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b := &r.Members[0], &r.Members[1]
+	out := filepath.Join(t.TempDir(), "next.toml")
+	for _, tc := range []struct {
+		changes owner.Changes
+		key     string
+	}{
+		{owner.Changes{Rekey: []string{a.Name + "," + b.ID}}, "member[1].id"},
+		{owner.Changes{Rekey: []string{a.Name + "," + a.ID}}, "member[0].former"},
+		{owner.Changes{Rekey: []string{a.Name + ",77ab"}}, "member[0].id"},
+		{owner.Changes{Move: []string{a.Name + "," + b.Address}}, "member[1].address"},
+	} {
+		_, err := owner.AmendRoster(files, 3, tc.changes, out)
+		var bad *config.Error
+		if !errors.As(err, &bad) || bad.Key != tc.key {
+			t.Errorf("%+v: %v", tc.changes, err)
+		}
+		if _, err := os.Stat(out); err == nil {
+			t.Fatalf("%+v: written", tc.changes)
+		}
+	}
+	swap := owner.Changes{Move: []string{a.Name + "," + b.Address, b.Name + "," + a.Address}}
+	if _, err := owner.AmendRoster(files, 3, swap, out); err != nil {
+		t.Errorf("two members change places: %v", err)
+	}
+}
+
 // signedAmendment makes an amendment of a roster that the given members sign.
 func signedAmendment(t *testing.T, from owner.Files, round uint64, c owner.Changes,
 	who ...owner.Files) string {
