@@ -47,15 +47,15 @@ func TestHowANodeEndsIsTold(t *testing.T) {
 		if err := told.ended(&s, tc.err, time.Now()); err != nil {
 			t.Error(err)
 		}
-		if note.Text != tc.note || last.State != tc.state || last.Text != tc.text || stand.Words != tc.words ||
-			(stand.Next != "") != (tc.state == event.Failed) {
+		if note.Text != tc.note || last.State != tc.state || last.Text != tc.text ||
+			stand.Words != tc.words || (stand.Next != "") != (tc.state == event.Failed) {
 			t.Errorf("%v: %+v, %+v, %+v", tc.err, note, last, stand)
 		}
 	}
 }
 
-// Between the rosters a process goes on: sotto status of that moment is exit code 7, not 6,
-// and a probe of whether it lives finds that it does.
+// Between the rosters a process goes on: sotto status of that moment is exit code 7, not
+// 6, and a probe of whether it lives finds that it does.
 func TestAChangeOfMembersIsNoFailure(t *testing.T) {
 	for _, tc := range []struct {
 		err     error

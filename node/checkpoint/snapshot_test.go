@@ -72,7 +72,8 @@ func TestSnapshotWhileStoring(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := Take(dir); !errors.Is(err, ErrState) || !strings.Contains(err.Error(), "sotto node restore") {
+	if _, err := Take(dir); !errors.Is(err, ErrState) ||
+		!strings.Contains(err.Error(), "sotto node restore") {
 		t.Errorf("of damaged files: %v", err)
 	}
 }
