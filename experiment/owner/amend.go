@@ -77,6 +77,9 @@ func AmendRoster(from Files, round uint64, c Changes, out string) (*roster.Roste
 		err = d.Follows(r)
 	}
 	if err == nil {
+		err = d.Valid()
+	}
+	if err == nil {
 		err = experiment.Resize(f, d.Size)
 	}
 	if err == nil && round >= f.Run.Rounds {

@@ -69,6 +69,91 @@ func TestAmendmentByThePolicyReadLast(t *testing.T) {
 	}
 }
 
+// An amendment that no reader takes was written for all to sign: two members with one key
+// or address, a key that is none.
+func TestAmendmentThatIsNoRosterIsNotWritten(t *testing.T) {
+	files := team(t)[0]
+	r, _, err := owner.ReadRoster(files.Roster, files.RunFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b := &r.Members[0], &r.Members[1]
+	out := filepath.Join(t.TempDir(), "next.toml")
+	for _, tc := range []struct {
+		changes owner.Changes
+		key     string
+	}{
+		{owner.Changes{Rekey: []string{a.Name + "," + b.ID}}, "member[1].id"},
+		{owner.Changes{Rekey: []string{a.Name + "," + a.ID}}, "member[0].former"},
+		{owner.Changes{Rekey: []string{a.Name + ",77ab"}}, "member[0].id"},
+		{owner.Changes{Move: []string{a.Name + "," + b.Address}}, "member[1].address"},
+	} {
+		_, err := owner.AmendRoster(files, 3, tc.changes, out)
+		var bad *config.Error
+		if !errors.As(err, &bad) || bad.Key != tc.key {
+			t.Errorf("%+v: %v", tc.changes, err)
+		}
+		if _, err := os.Stat(out); err == nil {
+			t.Fatalf("%+v: written", tc.changes)
+		}
+	}
+	swap := owner.Changes{Move: []string{a.Name + "," + b.Address, b.Name + "," + a.Address}}
+	if _, err := owner.AmendRoster(files, 3, swap, out); err != nil {
+		t.Errorf("two members change places: %v", err)
+	}
+}
+
+// A new member whose amendment came too late for the others keeps to it in its state
+// directory: with the next one it was told to have that amended, which nobody follows.
+func TestANewMemberIsToldOfAnotherState(t *testing.T) {
+	all := team(t)
+	fresh := all[0]
+	fresh.Key, fresh.Policy = filepath.Join(t.TempDir(), "key"), filepath.Join(t.TempDir(), "policy.toml")
+	key, err := keyfile.New(fresh.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, _, err := owner.ReadRoster(all[0].Roster, all[0].RunFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy, err := os.ReadFile(all[0].Policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	peers := strings.Replace(string(policy), "peers = [", `peers = ["`+r.Members[0].ID+`", `, 1)
+	peer := roster.PeerID(key.Public().(ed25519.PublicKey))
+	add := owner.Changes{Add: []string{"new," + peer + ",host:9"}}
+	who := append([]owner.Files{fresh}, all[:]...)
+	late, next := signedAmendment(t, all[0], 1, add, who...), signedAmendment(t, all[0], 3, add, who...)
+	text, err := os.ReadFile(late)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fresh.RunFile, fresh.State = filepath.Join(filepath.Dir(all[0].Roster), "run.toml"), t.TempDir()
+	err = errors.Join(os.WriteFile(fresh.Policy, []byte(peers), 0o600),
+		os.WriteFile(filepath.Join(fresh.State, "roster-1.toml"), text, 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fresh.Roster = next
+	var log bytes.Buffer
+	chosen := chosen()
+	chosen.Log = slog.New(slog.NewTextHandler(&log, nil))
+	m, err := owner.Join(fresh, chosen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner.Follow(m, nil)
+	if !strings.Contains(log.String(), "start it with another --state") {
+		t.Errorf("with the second amendment: %s", &log)
+	}
+	fresh.State = t.TempDir()
+	if m, err = owner.Join(fresh, chosen); err != nil || m.Roster.Epoch.Round != 3 {
+		t.Errorf("with another state: %v", err)
+	}
+}
+
 // signedAmendment makes an amendment of a roster that the given members sign.
 func signedAmendment(t *testing.T, from owner.Files, round uint64, c owner.Changes,
 	who ...owner.Files) string {

@@ -31,5 +31,8 @@ var Whole = whole
 // KeepAmendment takes an amendment in, as a daemon does.
 var KeepAmendment = (*Membership).keepAmendment
 
+// Follow hands a node the amendment in the owner's roster file, as a daemon does.
+var Follow = (*Membership).follow
+
 // SplitBy is the error of a node that waits for neighbors with another roster.
 var SplitBy = splitBy

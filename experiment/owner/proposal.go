@@ -17,8 +17,12 @@ func (m *Membership) follow(n *node.Node) {
 		err = n.Amend(a)
 	}
 	if err != nil {
+		next := "sign an amendment of that one for a later round, or put that one back"
+		if m.Roster.Epoch != nil && m.history.now == 0 && m.history.round == 0 {
+			next = "this member is new and has not begun: for another amendment start it with another --state"
+		}
 		m.Node.Log.Warn("the roster file is not followed, the former roster holds", "holds", m.Holds(),
-			"next", "sign an amendment of that one for a later round, or put that one back", "error", err)
+			"next", next, "error", err)
 	}
 }
 

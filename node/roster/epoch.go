@@ -158,6 +158,9 @@ func (r Draft) Move(name, address string) error {
 	return err
 }
 
+// Valid checks what the changes together have made, as a file's text is checked.
+func (r Draft) Valid() error { return r.validate() }
+
 func (r Draft) member(name string) (int, error) {
 	i := slices.Index(r.Names(), name)
 	if i < 0 {
