@@ -55,13 +55,8 @@ func TestHowANodeEndsIsTold(t *testing.T) {
 	}
 }
 
-<<<<<<< HEAD
 // Between the rosters a process goes on: sotto status of that moment ends with 7, not 6,
 // and a probe of whether it lives finds that it does.
-=======
-// Between the rosters a process goes on: sotto status of that moment is exit code 7, not
-// 6, and a probe of whether it lives finds that it does.
->>>>>>> rev-a
 func TestAChangeOfMembersIsNoFailure(t *testing.T) {
 	for _, tc := range []struct {
 		err     error
