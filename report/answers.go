@@ -11,8 +11,8 @@ import (
 	"slices"
 	"strings"
 
-	"sotto/config"
 	"sotto/experiment/rundir"
+	"sotto/internal/jsontext"
 	"sotto/report/plot"
 )
 
@@ -66,8 +66,7 @@ func parseAnswers(dir string, b []byte) (*asked, error) {
 	}
 	a := new(asked)
 	if err := json.Unmarshal(b, a); err != nil {
-		return nil, &config.Error{File: filepath.Join(dir, rundir.AnswersFile), Found: err.Error(),
-			Allowed: "the answers of a run"}
+		return nil, jsontext.Error(filepath.Join(dir, rundir.AnswersFile), b, err, "the answers of a run")
 	}
 	for k := range a.Answers[:min(len(a.Answers), len(a.True))] {
 		rows, known := a.Answers[k].Rows, a.True[k].Rows

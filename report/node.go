@@ -16,6 +16,7 @@ import (
 	"sotto/config"
 	"sotto/experiment/rundir"
 	"sotto/internal/decimal"
+	"sotto/internal/jsontext"
 	"sotto/report/plot"
 )
 
@@ -189,7 +190,7 @@ func readOwn(dir string) (*ownFigures, error) {
 	}
 	own := new(ownFigures)
 	if err := json.Unmarshal(b, own); err != nil {
-		return nil, &config.Error{File: path, Found: err.Error(), Allowed: "what sotto node has written"}
+		return nil, jsontext.Error(path, b, err, "what sotto node has written")
 	}
 	return own, nil
 }

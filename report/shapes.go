@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"sotto/config"
 	"sotto/experiment/rundir"
+	"sotto/internal/jsontext"
 	"sotto/report/plot"
 )
 
@@ -43,8 +43,8 @@ func shaped(dir string, raw []byte) ([]Section, []plot.Drawing, error) {
 	}
 	var all []shapeOf
 	if err := json.Unmarshal(raw, &all); err != nil {
-		return nil, nil, &config.Error{File: filepath.Join(dir, rundir.ShapesFile), Found: err.Error(),
-			Allowed: "the shapes of a run"}
+		return nil, nil, jsontext.Error(filepath.Join(dir, rundir.ShapesFile), raw, err,
+			"the shapes of a run")
 	}
 	slices.SortStableFunc(all, func(a, b shapeOf) int { return cmp.Compare(b.Importance, a.Importance) })
 	t := plot.Table{Header: []string{"variable", "importance"}}

@@ -16,6 +16,7 @@ import (
 	"sotto/config"
 	"sotto/experiment"
 	"sotto/experiment/rundir"
+	"sotto/internal/jsontext"
 	"sotto/query"
 )
 
@@ -157,8 +158,7 @@ func (f *queryFlags) print(w io.Writer, dir string) error {
 	}
 	var a experiment.Answers
 	if err := json.Unmarshal(b, &a); err != nil {
-		return &config.Error{File: filepath.Join(dir, rundir.AnswersFile), Found: err.Error(),
-			Allowed: "the answers of a run"}
+		return jsontext.Error(filepath.Join(dir, rundir.AnswersFile), b, err, "the answers of a run")
 	}
 	s, err := readCost(dir)
 	switch {

@@ -16,6 +16,7 @@ import (
 	"sotto/agent"
 	"sotto/config"
 	"sotto/experiment/rundir"
+	"sotto/internal/jsontext"
 	"sotto/node/mark"
 	"sotto/node/roster"
 	"sotto/privacy/ledger"
@@ -94,7 +95,7 @@ func readStrict(path string, into any, allowed string) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
-		return &config.Error{File: path, Found: err.Error(), Allowed: allowed}
+		return jsontext.Error(path, b, err, allowed)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"sotto/internal/jsontext"
 	"sotto/node"
 	"sotto/privacy/ledger"
 )
@@ -75,7 +76,7 @@ func ReadLiveness(dir string, now time.Time) (*Liveness, []byte, error) {
 		l.Age = 0
 	}
 	if err := json.Unmarshal(b, &l.Status); err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", path, err)
+		return nil, nil, jsontext.Error(path, b, err, "what sotto node has written")
 	}
 	l.Stale = l.Age > staleStatus || l.Age < 0
 	if l.Running = l.Status.Ended.IsZero() && !l.Stale; !l.Running {

@@ -13,6 +13,7 @@ import (
 
 	"sotto/config"
 	"sotto/internal/atomicfile"
+	"sotto/internal/jsontext"
 	"sotto/node/checkpoint"
 	"sotto/node/roster"
 	"sotto/privacy/ledger"
@@ -380,10 +381,10 @@ func (p *process) noteRestored() error {
 		}
 		var mark checkpoint.Restored
 		if err == nil {
-			err = json.Unmarshal(b, &mark)
+			err = jsontext.Error(path, b, json.Unmarshal(b, &mark), "what sotto node restore has written")
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", path, err)
+			return err
 		}
 		if err := p.noteOnce(
 			fmt.Sprintf("restored from a backup whose state knew of record %d: charges after the backup "+

@@ -85,7 +85,7 @@ func TestReadRefuses(t *testing.T) {
 		want    string
 	}{
 		"no summary":     {map[string]string{rundir.SummaryFile: ""}, "found no summary.json, allowed"},
-		"broken summary": {map[string]string{rundir.SummaryFile: "{"}, "summary.json that cannot be read"},
+		"broken summary": {map[string]string{rundir.SummaryFile: "{"}, "summary.json:1: found an end in the middle"},
 		"no figures":     {map[string]string{rundir.SummaryFile: "{}"}, "a summary.json without privacy"},
 		"header":         {map[string]string{rundir.MetricsFile: "a,b\n"}, ":1: found another header"},
 		"round": {map[string]string{rundir.MetricsFile: columns + "-1,0,loss,1,0,0\n"},

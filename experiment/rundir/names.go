@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"sotto/config"
+	"sotto/internal/jsontext"
 )
 
 // NamesFile holds the names of a run's agents, classes and features. A run without names
@@ -85,8 +85,7 @@ func ReadNames(dir string) (Names, error) {
 		return n, err
 	}
 	if err := json.Unmarshal(b, &n); err != nil {
-		return n, &config.Error{File: path, Found: err.Error(),
-			Allowed: "names of agents, classes and features"}
+		return n, jsontext.Error(path, b, err, "names of agents, classes and features")
 	}
 	return n, nil
 }

@@ -56,7 +56,7 @@ func TestReadNames(t *testing.T) {
 	if err := os.WriteFile(path, []byte(`{`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := rundir.ReadNames(dir); err == nil || !strings.Contains(err.Error(), "names.json: found ") {
+	if _, err := rundir.ReadNames(dir); err == nil || !strings.Contains(err.Error(), "names.json:1: found ") {
 		t.Error(err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"sotto/agent"
 	"sotto/config"
 	"sotto/internal/jsonfloat"
+	"sotto/internal/jsontext"
 	"sotto/privacy/account"
 	"sotto/privacy/ledger"
 )
@@ -107,7 +108,7 @@ func ReadNode(dir string) (*Node, error) {
 	}
 	n := new(Node)
 	if err := json.Unmarshal(b, n); err != nil {
-		return nil, &config.Error{File: path, Found: err.Error(), Allowed: "what sotto node has written"}
+		return nil, jsontext.Error(path, b, err, "what sotto node has written")
 	}
 	b, err = os.ReadFile(filepath.Join(dir, StatusFile))
 	if err != nil || json.Unmarshal(b, &n.Stand) != nil { // whoever hands a model on may leave it out
@@ -177,7 +178,7 @@ func ReadStatement(path string) (*ledger.SignedStatement, error) {
 	case errors.Is(err, ledger.ErrCorrupt):
 		return nil, fmt.Errorf("%s: %w", path, err)
 	case err != nil:
-		return nil, &config.Error{File: path, Found: err.Error(), Allowed: "a signed privacy statement"}
+		return nil, jsontext.Error(path, b, err, "a signed privacy statement")
 	}
 	return s, nil
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 
 	"sotto/config"
 	"sotto/internal/atomicfile"
+	"sotto/internal/jsontext"
 	"sotto/topology"
 )
 
@@ -68,7 +68,7 @@ func Read(dir string) (*Run, error) {
 		return nil, err
 	}
 	if err := json.Unmarshal(b, &r.Summary); err != nil {
-		return nil, notRun(fmt.Sprintf("a %s that cannot be read: %v", SummaryFile, err))
+		return nil, jsontext.Error(filepath.Join(dir, SummaryFile), b, err, "the summary of a run")
 	}
 	r.Command = r.Summary.Again(dir)
 	if len(r.Summary.Privacy) == 0 {
@@ -106,7 +106,7 @@ func ReadGraph(dir string) (*topology.Graph, error) {
 	}
 	g := new(topology.Graph)
 	if err := json.Unmarshal(b, g); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, jsontext.Error(path, b, err, "the graph of a run")
 	}
 	return g, nil
 }
@@ -125,7 +125,7 @@ func (r *Run) readLedgers(path string) error {
 			Records []json.RawMessage `json:"records"`
 		}
 		if err := dec.Decode(&line); err != nil {
-			return fmt.Errorf("%s: %w", path, err)
+			return jsontext.Error(path, b, err, "the ledgers of a run")
 		}
 		r.Ledgers = append(r.Ledgers, LedgerHead{line.Agents, line.Head, len(line.Records)})
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"sotto/config"
+	"sotto/internal/jsontext"
 	"sotto/privacy/account"
 	"sotto/privacy/ledger"
 )
@@ -34,10 +35,10 @@ func VerifyRun(dir string) (ledger.RunReport, error) {
 	}
 	var s Summary
 	if err == nil {
-		err = json.Unmarshal(b, &s)
+		err = jsontext.Error(path, b, json.Unmarshal(b, &s), "the summary of a run")
 	}
 	if err != nil {
-		return r, fmt.Errorf("%w: %s: %w", ledger.ErrCorrupt, path, err)
+		return r, fmt.Errorf("%w: %w", ledger.ErrCorrupt, err)
 	}
 	if _, up := s.Worst(); up != float64(r.Stated.Upper) {
 		return r, fmt.Errorf("%w: %s has epsilon %g, %s %g", ledger.ErrClaim, path, up, PrivacyFile,

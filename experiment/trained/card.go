@@ -10,12 +10,12 @@ import (
 	"path/filepath"
 	"strings"
 
-	"sotto/config"
 	"sotto/data"
 	"sotto/data/schema"
 	"sotto/experiment"
 	"sotto/experiment/rundir"
 	"sotto/experiment/shapes"
+	"sotto/internal/jsontext"
 	"sotto/model"
 )
 
@@ -208,7 +208,7 @@ func (m *card) shapes() error {
 	}
 	var all []shapes.Shape
 	if err := json.Unmarshal(raw, &all); err != nil {
-		return &config.Error{File: path, Found: err.Error(), Allowed: "the shapes of a run"}
+		return jsontext.Error(path, raw, err, "the shapes of a run")
 	}
 	of := "the mean of all agents' models"
 	if rundir.IsNode(m.dir) {
@@ -279,7 +279,7 @@ func (m *card) figures() error {
 	}
 	var s rundir.Summary
 	if err := json.Unmarshal(raw, &s); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+		return jsontext.Error(path, raw, err, "the summary of a run")
 	}
 	of := func(name string, v *rundir.Stats) {
 		if v != nil {

@@ -14,6 +14,7 @@ import (
 	"sotto/experiment/plan"
 	"sotto/experiment/run"
 	"sotto/experiment/rundir"
+	"sotto/internal/jsontext"
 	"sotto/privacy/account"
 	"sotto/privacy/ledger"
 )
@@ -165,7 +166,7 @@ func readRunLedgers(path string, agents int) ([][]ledger.Record, error) {
 	for dec.More() {
 		var line rundir.LedgerLine
 		if err := dec.Decode(&line); err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
+			return nil, jsontext.Error(path, b, err, "the ledgers of a run")
 		}
 		members, err := parseRanges(line.Agents)
 		if err != nil {

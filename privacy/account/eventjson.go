@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"sotto/config"
+	"sotto/internal/jsontext"
 )
 
 // maxDepth bounds the nesting of what is read.
@@ -253,20 +254,18 @@ func take(raw map[string]json.RawMessage, name string, ptr any) error {
 		if errors.As(err, &bad) {
 			return bad
 		}
-		return config.Bad(name, string(clip(m, 60)), fmt.Sprintf("a value of type %T", ptr)[1:])
+		return config.Bad(name, string(m[:min(len(m), 60)]), jsontext.Kind(ptr))
 	}
 	delete(raw, name)
 	return nil
 }
-
-func clip(b []byte, n int) []byte { return b[:min(len(b), n)] }
 
 // strictJSON decodes exactly one value and refuses unknown keys of structs.
 func strictJSON(data []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
-		return config.Bad("event", string(clip(data, 60)), "JSON: "+err.Error())
+		return jsontext.Error("", data, err, "a JSON object of the documented keys")
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return config.Bad("event", "text after the value", "one JSON value")

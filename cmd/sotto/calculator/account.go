@@ -12,6 +12,7 @@ import (
 	"math"
 	"os"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -19,6 +20,7 @@ import (
 	"sotto/config"
 	"sotto/experiment/rundir"
 	"sotto/internal/decimal"
+	"sotto/internal/jsontext"
 	"sotto/privacy/account"
 	"sotto/report/plot"
 )
@@ -285,12 +287,9 @@ func readEvents(path string) ([]account.Event, error) {
 	events := make([]account.Event, len(raw))
 	for i, r := range raw {
 		if err := json.Unmarshal(r, &events[i]); err != nil {
-			return nil, &config.Error{
-				File:    path,
-				Key:     fmt.Sprintf("event %d", i),
-				Found:   err.Error(),
-				Allowed: "an event or a list of events",
-			}
+			err := jsontext.Error(path, r, err, "an event or a list of events").(*config.Error)
+			err.Line, err.Key = 0, strings.TrimSuffix(fmt.Sprintf("event %d: %s", i, err.Key), ": ")
+			return nil, err
 		}
 	}
 	return events, nil
