@@ -120,7 +120,7 @@ func (j *Joined) lacks(figure func(*Row) float64) bool {
 	return !slices.ContainsFunc(j.Rows, func(r Row) bool { return !math.IsNaN(figure(&r)) })
 }
 
-// runs are a figure by seed and fold, which is -1 where there is none.
+// runs are a figure by seed and fold; fold is below 0 where the axes have none.
 func (j *Joined) runs(seed, fold int, figure func(*Row) float64) map[string][]sample.Run {
 	out := map[string][]sample.Run{}
 	for _, r := range j.Rows {

@@ -121,7 +121,8 @@ func TestHolm(t *testing.T) {
 func TestFoldsThatBothHave(t *testing.T) {
 	first := map[string][]sample.Run{"1": {{"0", 40}, {"1", 60}}, "2": {{"0", 41}, {"1", 81}}, "3": {{"0", 1}}}
 	second := map[string][]sample.Run{"1": {{"1", 60}}, "2": {{"1", 81}}, "3": {{"1", 2}}}
-	if d := sample.Compare([]map[string][]sample.Run{first, second})[0]; d.Pairs != 2 || d.Mean != 0 || d.P != 1 {
+	d := sample.Compare([]map[string][]sample.Run{first, second})[0]
+	if d.Pairs != 2 || d.Mean != 0 || d.P != 1 {
 		t.Errorf("%+v", d)
 	}
 }
