@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"sotto/privacy/account"
@@ -278,9 +279,28 @@ func TestRepeatsByChance(t *testing.T) {
 				}
 			}
 			if tail > level || !c.Violated() || int(c.Statistic) != n-n/2 {
-				t.Errorf("%d charges at level %g: limit %v comes with probability %.3g; %v come again", n, level,
-					c.Limit, tail, c.Statistic)
+				t.Errorf("%d charges at level %g: limit %v comes with probability %.3g; %v come again", n,
+					level, c.Limit, tail, c.Statistic)
 			}
 		}
+	}
+}
+
+// What a report says is at least there is no more than what was proved, in a row, a bound
+// and a finding alike; nor does it claim more confidence than it has.
+func TestReportsRoundDown(t *testing.T) {
+	target := &Target{Name: "rounding", Claim: Claim{Total: .5, Delta: 1e-5}}
+	r := target.report("runs", Options{Beta: 1e-9})
+	r.Bounds = []Bound{{Name: GDP, Epsilon: 1.23459, Mu: .123456}}
+	target.bounded(r, 1.23459)
+	var b strings.Builder
+	if err := r.WriteText(&b); err != nil {
+		t.Fatal(err)
+	}
+	text := b.String()
+	least := strings.Count(text, "epsilon at least 1.234,") + strings.Count(text, "at least 1.234, claimed 0.5")
+	if strings.Contains(text, "1.235") || least != 4 ||
+		!strings.Contains(text, "mu at least 0.1234 ") || !strings.Contains(text, "confidence 0.999999)") {
+		t.Errorf("the report says %s", text)
 	}
 }

@@ -114,7 +114,7 @@ func finiteCheck(w Hypothesis, answers []tensor.Vec) Check {
 // independent noise repeats a value of a grid of a million steps now and then, three of
 // them together never. As for part.again, the number is at most binomial.
 func repeats(w Hypothesis, answers []tensor.Vec, reopened int, level float64) Check {
-	c := Check{Name: "fresh noise", Text: fmt.Sprintf("of %d charges, those whose noise came before, world %v",
+	c := Check{Name: "fresh noise", Text: fmt.Sprintf("charges of %d whose noise came before, world %v",
 		len(answers), w) + crashed(reopened, len(answers))}
 	if len(answers) == 0 {
 		return c
