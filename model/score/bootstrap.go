@@ -17,6 +17,8 @@ import (
 // records are tested, for a model that stays. Draws follow from the seed alone, on any
 // number of processors.
 //
+// Where persons have several records persons are drawn, with all of theirs: see JudgeBy.
+//
 // With few records intervals are too narrow, and they have no width where all records
 // agree, as with an accuracy of 1.
 //
@@ -48,7 +50,7 @@ type Judgement struct {
 	Figures map[string]Figure
 	samples map[string][]float64 // by resample; NaN: none
 	apart   map[string]bool      // of which samples are measure.apart
-	records int
+	drawn   int                  // records, or persons
 	b       Bootstrap
 }
 
@@ -56,15 +58,24 @@ type Judgement struct {
 // records. A model may be several sets of predictions, such as those of all tokens of a
 // run: then each figure is their mean. A number out of its range, models of other numbers
 // of records and a model without predictions are a config.Error.
-func (b Bootstrap) Judge(models ...[]Scored) ([]Judgement, error) {
+func (b Bootstrap) Judge(models ...[]Scored) ([]Judgement, error) { return b.JudgeBy(nil, models...) }
+
+// JudgeBy is Judge of records of persons, numbered from 0 or nil: a person's records are
+// alike, so that how much a figure depends on which are tested is a matter of persons. Of
+// one person alone records are drawn.
+func (b Bootstrap) JudgeBy(persons []int32, models ...[]Scored) ([]Judgement, error) {
 	if err := b.check(models); err != nil || len(models) == 0 {
 		return nil, err
 	}
 	all, figures := make([]Judgement, len(models)), make([][]measure, len(models))
 	w := ones(models[0][0].Records())
+	whose, err := byPerson(persons, len(w))
+	if err != nil {
+		return nil, err
+	}
 	for k, m := range models {
 		all[k] = Judgement{Figures: map[string]Figure{}, samples: map[string][]float64{},
-			apart: map[string]bool{}, records: len(w), b: b}
+			apart: map[string]bool{}, drawn: len(whose), b: b}
 		for _, f := range combine(m) {
 			v, err := f.value(w)
 			if err != nil {
@@ -85,7 +96,7 @@ func (b Bootstrap) Judge(models ...[]Scored) ([]Judgement, error) {
 		wait.Go(func() {
 			w := make([]int32, len(w))
 			for r := first; r < b.Resamples; r += workers {
-				b.draw(w, r)
+				b.draw(w, whose, r)
 				for k := range figures {
 					all[k].resample(r, w, figures[k])
 				}
@@ -178,12 +189,40 @@ func meanOf(each []measure) func(w []int32) (float64, error) {
 	}
 }
 
-// draw counts how often each record is in a resample.
-func (b Bootstrap) draw(w []int32, resample int) {
+// byPerson are the records of each person; without persons each record is its own.
+func byPerson(persons []int32, records int) ([][]int32, error) {
+	if persons != nil && len(persons) != records {
+		return nil, config.Bad("persons", len(persons), "one for each record")
+	}
+	var whose [][]int32
+	at := map[int32]int{}
+	for row := range int32(records) {
+		k, ok := len(whose), false
+		if persons != nil {
+			k, ok = at[persons[row]]
+		}
+		if !ok {
+			k, whose = len(whose), append(whose, nil)
+			if persons != nil {
+				at[persons[row]] = k
+			}
+		}
+		whose[k] = append(whose[k], row)
+	}
+	if persons != nil && len(whose) == 1 {
+		return byPerson(nil, records)
+	}
+	return whose, nil
+}
+
+// draw counts how often each record is in a resample of persons.
+func (b Bootstrap) draw(w []int32, whose [][]int32, resample int) {
 	clear(w)
 	r := rng.Public(b.Seed, "bootstrap of scores", uint64(resample))
-	for range w {
-		w[r.Below(uint64(len(w)))]++
+	for range whose {
+		for _, row := range whose[r.Below(uint64(len(whose)))] {
+			w[row]++
+		}
 	}
 }
 
@@ -226,7 +265,8 @@ func quantile(sorted []float64, q float64) float64 {
 	return sorted[lo]*(1-part) + sorted[hi]*part
 }
 
-// FewestCompared is the fewest records of which differences have an interval. Two models
+// FewestCompared is the fewest records, or persons, of which differences have an
+// interval. Two models
 // that are equally good differ by chance, and intervals of a few records are so narrow
 // that they call one of them better: at level .95 those of r2 do in 41 % of samples of 3
 // records, in 16 % of 7 and in 5 to 12 % of 20. Of one record the interval had no width,
@@ -251,7 +291,7 @@ func (j *Judgement) Less(other *Judgement, name string) Figure {
 	}
 	f := Figure{Value: &v}
 	x, y := j.samples[name], other.samples[name]
-	if x == nil || len(x) != len(y) || j.records < FewestCompared {
+	if x == nil || len(x) != len(y) || j.drawn < FewestCompared {
 		return f
 	}
 	diff := make([]float64, len(x))
