@@ -316,3 +316,65 @@ func TestAloneOfNoLaw(t *testing.T) {
 		}
 	}
 }
+
+// Of 30 persons with five equal records each, whose class is chance, nothing is known of
+// one person by the records of others: the figure alone, on persons that a model has not
+// seen, is chance. With folds of records each model had seen nearly every person, and
+// knew its class.
+func TestPersonsStayInOneFold(t *testing.T) {
+	sum := 0.
+	for seed := range uint64(6) {
+		q := question(t, "logistic", 150, 30, 1)
+		q.Seed = seed + 1
+		r := rng.Public(seed, "classes of persons")
+		d := q.Records
+		ids := make([]string, d.Len())
+		for k := range ids {
+			first := k - k%5
+			if ids[k] = fmt.Sprint("person ", first); k == first {
+				d.Labels[k] = int32(r.Below(2))
+				continue
+			}
+			copy(d.X.Row(k), d.X.Row(first))
+			d.Labels[k] = d.Labels[first]
+		}
+		d.SetUnits(ids)
+		l, err := newLaw(context.Background(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, _, err := l.alone(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum += float64(a.Value) / 6
+	}
+	// 30 persons of two classes have an AUROC of .5 with a deviation of .11, six of .045
+	if math.Abs(sum-.5) > .1 {
+		t.Errorf("alone %.3f on average, where classes are chance", sum)
+	}
+}
+
+// Gains of a few worlds stand out as Student's t says: of two worlds two standard errors
+// come by chance in 30 of 100 questions. Quantiles at .975 by published tables.
+func TestSign(t *testing.T) {
+	for worlds, quantile := range map[int]float64{2: 12.706, 6: 2.571, 20: 2.093} {
+		gains := func(ratio float64) (s []float64) { // so many standard errors above 0
+			for k := range worlds {
+				s = append(s, .01+.01/ratio*math.Sqrt(float64(worlds-1))*float64(2*(k%2)-1))
+			}
+			return s
+		}
+		less := gains(1.01 * quantile)
+		for k := range less {
+			less[k] = -less[k]
+		}
+		a, b, c := spread(gains(.99*quantile)).Sign(), spread(gains(1.01*quantile)).Sign(), spread(less).Sign()
+		if a != 0 || b != 1 || c != -1 {
+			t.Errorf("%d worlds, around %v standard errors: %d, %d and %d", worlds, quantile, a, b, c)
+		}
+	}
+	if spread(nil).Sign() != 0 {
+		t.Error("no world shows a gain")
+	}
+}
