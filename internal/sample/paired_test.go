@@ -119,7 +119,8 @@ func TestHolm(t *testing.T) {
 // Two settings that are equal on every fold, which are hard and easy. One lacks two of
 // them: the mean of what is left would be 10 or 20 more.
 func TestFoldsThatBothHave(t *testing.T) {
-	first := map[string][]sample.Run{"1": {{"0", 40}, {"1", 60}}, "2": {{"0", 41}, {"1", 81}}, "3": {{"0", 1}}}
+	first := map[string][]sample.Run{"1": {{"0", 40}, {"1", 60}}, "2": {{"0", 41}, {"1", 81}},
+		"3": {{"0", 1}}}
 	second := map[string][]sample.Run{"1": {{"1", 60}}, "2": {{"1", 81}}, "3": {{"1", 2}}}
 	d := sample.Compare([]map[string][]sample.Run{first, second})[0]
 	if d.Pairs != 2 || d.Mean != 0 || d.P != 1 {

@@ -8,7 +8,8 @@ import (
 	"sotto/rng"
 )
 
-// drawnLabels are n labels that follow the probabilities of logits z, and z times stretch.
+// drawnLabels are n labels that follow the probabilities of logits z, and z times
+// stretch.
 func drawnLabels(t *testing.T, r *rng.Stream, n int, stretch float64) *score.Predictions {
 	t.Helper()
 	z, labels := make([]float64, n), make([]int32, n)

@@ -87,9 +87,9 @@ type measure struct {
 	name  string
 	of    func(w []int32) (float64, error)
 	heavy bool // has no interval
-	// apart, where it is not nil, bounds how far the figure of records is from the truth by
-	// how far their parts are from those of the records that were drawn from: for a figure
-	// that chance only makes larger, so that resamples are not around the truth.
+	// apart, where it is not nil, bounds how far the figure of records is from the truth
+	// by how far their parts are from those of the records that were drawn from: for a
+	// figure that chance only makes larger, so that resamples are not around the truth.
 	apart func(w []int32) (float64, error)
 }
 

@@ -298,7 +298,8 @@ func TestReportsRoundDown(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := b.String()
-	least := strings.Count(text, "epsilon at least 1.234,") + strings.Count(text, "at least 1.234, claimed 0.5")
+	least := strings.Count(text, "epsilon at least 1.234,") +
+		strings.Count(text, "at least 1.234, claimed 0.5")
 	if strings.Contains(text, "1.235") || least != 4 ||
 		!strings.Contains(text, "mu at least 0.1234 ") || !strings.Contains(text, "confidence 0.999999)") {
 		t.Errorf("the report says %s", text)

@@ -114,9 +114,9 @@ func leastLikely(of []count, level float64) Check {
 }
 
 // counts are those of inclusions in two runs of batches, by check. Where several batches
-// are under one noise draw, a record is there that is in any. Counts of batches of a fixed
-// size are hypergeometric and vary less than binomial ones; those of records that are
-// treated alike would vary more.
+// are under one noise draw, a record is there that is in any. Counts of batches of a
+// fixed size are hypergeometric and vary less than binomial ones; those of records that
+// are treated alike would vary more.
 func counts(runs [2][][]int, c *Claim) [][]count {
 	q, pair, s := 1., 1., &c.Sampler
 	switch s.Kind {
