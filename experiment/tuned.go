@@ -7,6 +7,7 @@ import (
 	"sotto/config"
 	"sotto/data"
 	"sotto/data/catalog"
+	"sotto/internal/decimal"
 )
 
 // TunedSection of a run file says how its hyper-parameters were found; sotto tune writes
@@ -75,8 +76,8 @@ func (p *TunedParams) Text() string {
 		return fmt.Sprintf("hyper-parameters were tuned on %s, which is public: no privacy cost", p.Data)
 	case CostCharged:
 		text := fmt.Sprintf("hyper-parameters were tuned on %s by private selection, which cost its owners "+
-			"epsilon %.6g at delta %g by itself (who sees the chosen trial only); a further run on the "+
-			"same data comes on top", p.Data, p.Epsilon, p.Delta)
+			"epsilon %s at delta %g by itself (who sees the chosen trial only); a further run on the "+
+			"same data comes on top", p.Data, decimal.Digits(p.Epsilon, 6, true), p.Delta)
 		if !p.Secret {
 			text += "; the search was simulated: its trials follow from a seed, so that it protects nobody"
 		}
@@ -92,8 +93,8 @@ func (p *TunedParams) Text() string {
 func (p *TunedParams) NotCovered() string {
 	switch p.Cost {
 	case CostCharged:
-		return fmt.Sprintf("the search for hyper-parameters, which cost epsilon %.6g at delta %g by itself",
-			p.Epsilon, p.Delta)
+		return fmt.Sprintf("the search for hyper-parameters, which cost epsilon %s at delta %g by itself",
+			decimal.Digits(p.Epsilon, 6, true), p.Delta)
 	case CostNotIncluded:
 		return "the search for hyper-parameters: " + StampNotIncluded
 	}

@@ -34,21 +34,16 @@ var headlines = []headline{
 	{"loss", 1, 4, func(r *run) (float64, bool) { return float64(r.Summary.Loss), r.asked == nil }},
 }
 
-// bySeed is a figure of the setting by seed, the mean over folds: folds share records, so
-// that they are no pairs of their own.
-func (s *group) bySeed(h *headline) map[string]float64 {
-	all := map[string]sample.Sample{}
+// bySeed is a figure of the setting's runs by seed.
+func (s *group) bySeed(h *headline) map[string][]sample.Run {
+	all := map[string][]sample.Run{}
 	for _, r := range s.runs {
 		if v, ok := h.of(r); ok {
 			seed := strconv.FormatUint(r.Summary.Seed, 10)
-			all[seed] = append(all[seed], v)
+			all[seed] = append(all[seed], sample.Run{Fold: r.keys[foldKey], Figure: v})
 		}
 	}
-	out := map[string]float64{}
-	for seed, v := range all {
-		out[seed] = v.Mean()
-	}
-	return out
+	return all
 }
 
 // compared are the settings that the first one is compared with, on its data and in its
@@ -75,7 +70,7 @@ func compare(groups []*group) *compared {
 	if c.figure == nil {
 		return nil
 	}
-	values := []map[string]float64{c.first.bySeed(c.figure)}
+	values := []map[string][]sample.Run{c.first.bySeed(c.figure)}
 	for _, s := range groups[1:] {
 		v := s.bySeed(c.figure)
 		if s.runs[0].Summary.Dataset == c.first.runs[0].Summary.Dataset && len(v) > 0 {

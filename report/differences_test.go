@@ -69,7 +69,8 @@ func TestFoldsAreNoPairs(t *testing.T) {
 			for k, name := range []string{"dsgd", "dsgt"} {
 				keys := fmt.Sprintf("seed = %d\n[algorithm]\nname = %q\n[evaluate]\nfolds = 3\nfold = %d\n",
 					seed, name, fold)
-				runs = append(runs, small(t, seed, keys, .5+float64(k*(fold+2*int(seed)))/100, 1))
+				runs = append(runs, small(t, seed, keys, .5+float64(10*fold+k*(fold+2*int(seed)))/100,
+					1))
 			}
 		}
 	}
@@ -81,6 +82,13 @@ func TestFoldsAreNoPairs(t *testing.T) {
 	want := "<td>dsgt</td><td>2</td><td>+2.00</td><td>-10.71 to +14.71</td><td>0.3</td>"
 	if !strings.Contains(html.UnescapeString(string(page)), want) {
 		t.Errorf("the page lacks %q", want)
+	}
+	// without one fold of a setting that fold is left out of the other too: .01, and .025
+	// where the folds of seed 1 are .02 and .03
+	page, _, err = report.Make("3", runs[:11])
+	want = "<td>dsgt</td><td>2</td><td>+1.75</td>"
+	if err != nil || !strings.Contains(html.UnescapeString(string(page)), want) {
+		t.Errorf("the page lacks %q, %v", want, err)
 	}
 	page, _, err = report.Make("3", runs[:6])
 	if err != nil || strings.Contains(string(page), "Differences") {

@@ -271,7 +271,7 @@ func figureText(f figure) string {
 	switch {
 	case f.Value == nil:
 		return "undefined: " + f.Undefined
-	case f.Interval == nil:
+	case f.Interval == nil || f.Interval[0] == f.Interval[1]: // a width of 0 would claim certainty
 		return fmt.Sprintf("%.4g", *f.Value)
 	}
 	return fmt.Sprintf("%.4g (%.3g to %.3g)", *f.Value, f.Interval[0], f.Interval[1])

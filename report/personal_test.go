@@ -70,3 +70,14 @@ func TestBudgetRows(t *testing.T) {
 		t.Errorf("%d rows, the last is %q", len(rows), last)
 	}
 }
+
+// An interval without width claims certainty: a page has none of it.
+func TestFigureText(t *testing.T) {
+	one := 1.
+	for want, f := range map[string]figure{"1": {Value: &one, Interval: &[2]float64{1, 1}},
+		"1 (0.9 to 1)": {Value: &one, Interval: &[2]float64{.9, 1}}, "undefined: why": {Undefined: "why"}} {
+		if got := figureText(f); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

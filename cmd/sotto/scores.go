@@ -63,9 +63,11 @@ func joiningText(own *owner.Scores) string {
 	switch {
 	case d.Value == nil:
 		return fmt.Sprintf("%s is undefined (%s)", name, d.Undefined)
-	case d.Interval != nil && d.Interval[0] > 0:
+	case d.Interval == nil: // too few records, or too many classes
+		said = "these test records do not tell"
+	case d.Interval[0] > 0:
 		said = "it was worth it"
-	case d.Interval != nil && d.Interval[1] < 0:
+	case d.Interval[1] < 0:
 		said = "it was not worth it"
 	}
 	return fmt.Sprintf("%s: own model less alone in %s %s", said, name, inWords(d, own.Bootstrap))

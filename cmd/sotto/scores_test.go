@@ -70,3 +70,22 @@ func TestSayFigures(t *testing.T) {
 		t.Errorf("no records: %s", s)
 	}
 }
+
+// Whether joining was worth it follows from the interval of a difference; where there is
+// none nothing is told.
+func TestJoiningText(t *testing.T) {
+	none := .2
+	for said, less := range map[string]map[string]score.Figure{
+		"it was worth it: own model less alone in accuracy 0.1 (0.05 to 0.2": ofAccuracy(.1, .05, .2),
+		"it was not worth it: ":                  ofAccuracy(-.1, -.2, -.05),
+		"these test records see no difference: ": ofAccuracy(.1, -.05, .2),
+		"these test records do not tell: own model less alone in accuracy 0.2 (no interval)": {
+			"accuracy": {Value: &none}},
+	} {
+		own := &owner.Scores{Bootstrap: score.Usual(), LessAlone: less,
+			Together: &owner.ModelScores{Figures: ofAccuracy(.7, .55, .8)}}
+		if text := joiningText(own); !strings.HasPrefix(text, said) {
+			t.Errorf("%q, want %q", text, said)
+		}
+	}
+}

@@ -149,8 +149,8 @@ func (r *ClaimReport) WriteText(w io.Writer) error {
 		if len(c.Switches) > 0 {
 			what += " [replication: " + strings.Join(c.Switches, ", ") + "]"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%g\t%s\t%s\n", c.Claim, c.Published, c.True, c.Lower, c.Delta,
-			c.Verdict, what)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%g\t%s\t%s\n", c.Claim, c.Published, c.True, c.Lower.AtLeast(),
+			c.Delta, c.Verdict, what)
 	}
 	if err := t.Flush(); err != nil {
 		return err

@@ -32,8 +32,8 @@ func Page(command string, reports []*audit.Report) ([]byte, error) {
 		if !math.IsNaN(float64(r.Ratio)) && (tightest == nil || r.Ratio > tightest.Ratio) {
 			tightest = r
 		}
-		t.Rows = append(t.Rows, []string{r.Mode, verdict, r.EpsilonLower.String(), r.Claimed.String(),
-			strconv.Itoa(r.Observations), fmt.Sprintf("%.6g", r.Confidence), found})
+		t.Rows = append(t.Rows, []string{r.Mode, verdict, r.EpsilonLower.AtLeast(), r.Claimed.String(),
+			strconv.Itoa(r.Observations), r.Sure(), found})
 	}
 	p.Lead = fmt.Sprintf("The attacks have found nothing against the claim: %d of %d refute it. What "+
 		"they cannot prove is not excluded.", violated, len(reports))
@@ -45,7 +45,7 @@ func Page(command string, reports []*audit.Report) ([]byte, error) {
 		Under: "attacks: " + strconv.Itoa(len(reports))}}
 	if tightest != nil {
 		p.Figures = append(p.Figures, report.Figure{Name: "Tightest lower bound",
-			Value: tightest.EpsilonLower.String(), Unit: "of " + tightest.Claimed.String() + " claimed",
+			Value: tightest.EpsilonLower.AtLeast(), Unit: "of " + tightest.Claimed.String() + " claimed",
 			Under: fmt.Sprintf("mode %s, at delta %g", tightest.Mode, tightest.Delta)})
 	}
 	p.Sections = []report.Section{{Title: "Modes", Tables: []plot.Table{t}}}

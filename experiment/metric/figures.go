@@ -93,7 +93,7 @@ func (s *Scene) Figures() (*rundir.Figures, error) {
 	}
 	out.Reliability = pooled(models)
 	if resampled {
-		err = intervals(out, models)
+		err = intervals(out, models, s.Tests.Persons)
 	}
 	return out, err
 }
@@ -197,12 +197,15 @@ func line(name string, n int, models, simple []judged) rundir.FigureLine {
 }
 
 // intervals enters those of the means over agents, of figures that all of them have.
-func intervals(out *rundir.Figures, models []judged) error {
+func intervals(out *rundir.Figures, models []judged, persons []int32) error {
 	b, sets := score.Usual(), []score.Scored(nil)
 	for k := range models {
 		sets = append(sets, models[k].of)
 	}
-	all, err := b.Judge(sets)
+	if persons != nil {
+		persons = persons[:out.Records]
+	}
+	all, err := b.JudgeBy(persons, sets)
 	if err != nil {
 		return err
 	}

@@ -130,6 +130,7 @@ type Tests struct {
 	Honest  []int          // those that are no adversaries, ascending
 	// Classify: outputs stand for classes, so that there is an accuracy.
 	Classify bool
+	Persons  []int32 // of the first records that all are tested on, or more; nil: each is one
 }
 
 // Rows are the rows of one evaluation.

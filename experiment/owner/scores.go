@@ -90,7 +90,7 @@ func ScoresOf(owner *Owner, together []tensor.Vec, alone tensor.Vec) (*Scores, e
 		sets = append(sets, []score.Scored{s})
 	}
 	out := &Scores{Bootstrap: score.Usual(), Classes: o.classNames()}
-	all, err := out.Bootstrap.Judge(sets...)
+	all, err := out.Bootstrap.JudgeBy(o.e.Task.Split.Test.Units, sets...)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package run
 import (
 	"fmt"
 
+	"sotto/experiment"
 	"sotto/experiment/metric"
 	"sotto/experiment/rundir"
 	"sotto/internal/parallel"
@@ -36,7 +37,7 @@ func (w *Simulation) Scene(workers int) (*metric.Scene, error) {
 		Init:    t.Init,
 		Records: metric.Records{Split: t.Split, Trained: w.trained, Parts: t.Parts},
 		Tests: metric.Tests{Batches: t.Tests, Tested: t.Tested, Honest: e.Honest(),
-			Classify: t.Classifies()},
+			Classify: t.Classifies(), Persons: tested(e)},
 		Graph: g,
 		Crew:  w.lookers,
 	}
@@ -47,6 +48,18 @@ func (w *Simulation) Scene(workers int) (*metric.Scene, error) {
 		s.Agents = append(s.Agents, metric.Agent{Algorithm: p.Algorithm, Bare: p.Bare, Oracles: p.Oracles})
 	}
 	return s, nil
+}
+
+// tested are the persons of the records that all models are tested on; nil where there
+// are no persons, or no such records.
+func tested(e *experiment.Experiment) []int32 {
+	switch e.File.Evaluate.On {
+	case "own":
+		return nil
+	case "validation":
+		return e.Task.Validation.Units
+	}
+	return e.Task.Split.Test.Units
 }
 
 // evaluation is one look at all agents' models.

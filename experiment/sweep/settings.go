@@ -99,14 +99,14 @@ var compared = []struct {
 // both have, and of which figure; nil where there are no two settings, or no pairs. A run
 // that has diverged is not left out: what it is compared in is not a number.
 func Compare(axes []string, settings []Joined) (figure string, less []sample.Difference) {
-	seed := slices.Index(axes, SeedAxis)
+	seed, fold := slices.Index(axes, SeedAxis), slices.Index(axes, FoldAxis)
 	for _, f := range compared {
 		if !slices.ContainsFunc(settings, func(j Joined) bool { return j.lacks(f.of) }) {
-			values := make([]map[string]float64, len(settings))
+			runs := make([]map[string][]sample.Run, len(settings))
 			for k := range settings {
-				values[k] = settings[k].over(seed, f.of)
+				runs[k] = settings[k].runs(seed, fold, f.of)
 			}
-			if less = sample.Compare(values); !sample.Paired(less) {
+			if less = sample.Compare(runs); !sample.Paired(less) {
 				return "", nil
 			}
 			return f.name, less
@@ -120,17 +120,28 @@ func (j *Joined) lacks(figure func(*Row) float64) bool {
 	return !slices.ContainsFunc(j.Rows, func(r Row) bool { return !math.IsNaN(figure(&r)) })
 }
 
-// over is a figure by seed, the mean over folds: folds share records, so that they are no
-// pairs of their own.
-func (j *Joined) over(seed int, figure func(*Row) float64) map[string]float64 {
-	folds := map[string]sample.Sample{}
+// runs are a figure by seed and fold; fold is below 0 where the axes have none.
+func (j *Joined) runs(seed, fold int, figure func(*Row) float64) map[string][]sample.Run {
+	out := map[string][]sample.Run{}
 	for _, r := range j.Rows {
-		n := number(r.Values[seed])
-		folds[n] = append(folds[n], figure(&r))
+		n, of := number(r.Values[seed]), ""
+		if fold >= 0 {
+			of = number(r.Values[fold])
+		}
+		out[n] = append(out[n], sample.Run{Fold: of, Figure: figure(&r)})
 	}
+	return out
+}
+
+// over is a figure by seed, the mean over folds.
+func (j *Joined) over(seed int, figure func(*Row) float64) map[string]float64 {
 	out := map[string]float64{}
-	for n, v := range folds {
-		out[n] = v.Mean()
+	for n, runs := range j.runs(seed, -1, figure) {
+		var folds sample.Sample
+		for _, r := range runs {
+			folds = append(folds, r.Figure)
+		}
+		out[n] = folds.Mean()
 	}
 	return out
 }

@@ -47,6 +47,7 @@ const maxConfusion = 20
 type labelled struct {
 	labels, training []int32
 	targets, known   []float64
+	persons          []int32 // of each record, or nil
 	of               string
 }
 
@@ -63,7 +64,7 @@ func (m *Model) Evaluate(r *Records) (*Evaluation, error) {
 	if r.Labels == nil && r.Targets == nil {
 		return nil, config.Bad("records", "no labels", "records of ReadLabelled")
 	}
-	e, err := m.judge(z, labelled{r.Labels, r.Labels, r.Targets, r.Targets, "these records"})
+	e, err := m.judge(z, labelled{r.Labels, r.Labels, r.Targets, r.Targets, nil, "these records"})
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +102,7 @@ func (m *Model) EvaluateHeldOut(dataDir string) (*Evaluation, error) {
 	t.Model.Predict(z, m.theta[len(m.theta)-t.Model.Dim():], test.X, new(model.Workspace))
 	natural := func(v []float32) []float64 { return m.targets(v) }
 	return m.judge(z, labelled{test.Labels, train.Labels, natural(test.Targets), natural(train.Targets),
-		"the training records"})
+		test.Units, "the training records"})
 }
 
 // heldOut wants test records of a digest to be those that the run in dir held out: files
@@ -166,7 +167,7 @@ func (m *Model) judge(z tensor.Mat, l labelled) (*Evaluation, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := e.Bootstrap.Judge([]score.Scored{own}, []score.Scored{simple})
+	all, err := e.Bootstrap.JudgeBy(l.persons, []score.Scored{own}, []score.Scored{simple})
 	if err != nil {
 		return nil, err
 	}

@@ -123,3 +123,14 @@ func TestSearchForAnAutoencoder(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What a charged search says that it cost is no less than that: of six digits 1.2345601
+// has 1.23457, though 1.23456 is nearer.
+func TestCostIsRoundedUp(t *testing.T) {
+	p := &experiment.TunedParams{Cost: experiment.CostCharged, Epsilon: 1.2345601, Delta: 1e-5, Secret: true}
+	for _, text := range []string{p.Text(), p.NotCovered()} {
+		if !strings.Contains(text, "epsilon 1.23457 at delta 1e-05") {
+			t.Errorf("epsilon 1.2345601 is said as %q", text)
+		}
+	}
+}

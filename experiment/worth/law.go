@@ -128,18 +128,39 @@ func (l *law) outside(ctx context.Context, part float64) ([]float64, error) {
 	return out, nil
 }
 
-// deal gives every record its fold, class by class.
+// deal gives every record its fold, class by class. All records of a person have the fold
+// of the first.
 func (l *law) deal(order []int) []int {
 	fold, next := make([]int, len(order)), 0
+	persons, of := l.persons(), map[int32]int{}
 	for class := range max(1, l.Records.Classes) {
 		for _, r := range order {
-			if l.Records.Classes == 0 || int(l.Records.Labels[r]) == class {
+			if l.Records.Classes > 0 && int(l.Records.Labels[r]) != class {
+				continue
+			}
+			if persons == nil {
 				fold[r] = next % folds
 				next++
+				continue
 			}
+			f, ok := of[persons[r]]
+			if !ok {
+				f = next % folds
+				of[persons[r]], next = f, next+1
+			}
+			fold[r] = f
 		}
 	}
 	return fold
+}
+
+// persons are those of the records; nil where each record is one, or all are of one.
+func (l *law) persons() []int32 {
+	p := l.Records.Units
+	if len(p) == 0 || slices.Min(p) == slices.Max(p) {
+		return nil
+	}
+	return p
 }
 
 // rank replaces the values of some rows by their ranks among these, from 0 to 1; equal
@@ -208,7 +229,7 @@ func (l *law) alone(ctx context.Context) (all Range, curve []Point, err error) {
 			continue
 		}
 		all = Range{Value: jsonfloat.Float(v), Low: nan, High: nan}
-		judged, err := score.Usual().Judge([]score.Scored{s})
+		judged, err := score.Usual().JudgeBy(l.persons(), []score.Scored{s})
 		if err != nil {
 			return all, nil, err
 		}

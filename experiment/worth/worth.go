@@ -56,15 +56,16 @@ type Range struct {
 	High  jsonfloat.Float `json:"high"`
 	// Error is the standard error of Value over worlds.
 	Error jsonfloat.Float `json:"standard_error,omitempty"`
+	far   float64         // half an interval of Value at level .95, by Student's t over worlds
 }
 
-// Sign is 1 where Value is above 0 by more than twice its standard error, -1 where it is
-// below by as much, and else 0.
+// Sign is 1 where Value is above 0 by more than chance explains, by Student's t over
+// worlds at level .95, -1 where it is below by as much, and else 0.
 func (r Range) Sign() int {
 	switch {
-	case r.Value > 2*r.Error:
+	case float64(r.Value) > r.far:
 		return 1
-	case r.Value < -2*r.Error:
+	case float64(r.Value) < -r.far:
 		return -1
 	}
 	return 0
@@ -268,6 +269,7 @@ func spread(s []float64) Range {
 	if len(s) < 2 {
 		return Range{Value: nan, Low: nan, High: nan, Error: nan}
 	}
+	_, law := sample.Sample(s).Student()
 	n, mean, square := float64(len(s)), 0., 0.
 	for _, x := range s {
 		mean += x / n
@@ -281,7 +283,8 @@ func spread(s []float64) Range {
 		k := min(int(x), len(s)-2)
 		return jsonfloat.Float(s[k] + (x-float64(k))*(s[k+1]-s[k]))
 	}
-	return Range{jsonfloat.Float(mean), at(.1), at(.9), jsonfloat.Float(math.Sqrt(square / (n - 1) / n))}
+	e := math.Sqrt(square / (n - 1) / n)
+	return Range{jsonfloat.Float(mean), at(.1), at(.9), jsonfloat.Float(e), law.Quantile(.975) * e}
 }
 
 var nan = jsonfloat.Float(math.NaN())

@@ -89,7 +89,9 @@ func question(t *testing.T, model string, n int, others int, epsilons ...float64
 // with few records the shared model is far worse than the one alone, and the owner's own
 // hardly.
 func TestAsk(t *testing.T) {
-	a, err := Ask(context.Background(), question(t, "logistic", 30, 2000, 8))
+	q := question(t, "logistic", 30, 2000, 8)
+	q.Worlds = 12
+	a, err := Ask(context.Background(), q)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,8 +236,8 @@ func TestWords(t *testing.T) {
 			"pays, with 40, 80, 160 or 320 a gain is not shown"},
 		{func() { l.From = 40 }, "", "; if each of them had 40, 80, 160, 320 or 640, it pays"},
 		{func() { l.Alike.Value = -.00006 }, "", "joining changes less than 0.001 on the mean"},
-		{func() { l.Alike.Value, l.Alike.Error = .1, .1 }, "", "these simulations see no difference"},
-		{func() { l.Alike.Value, l.Alike.Error = -.1, .01 }, "",
+		{func() { l.Alike.Value, l.Alike.far = .1, .2 }, "", "these simulations see no difference"},
+		{func() { l.Alike = Range{Value: -.1, Error: .01, far: .03} }, "",
 			"joining costs 0.100 on the mean (standard error 0.01)"},
 	} {
 		c.edit()
@@ -314,5 +316,67 @@ func TestAloneOfNoLaw(t *testing.T) {
 		if math.Abs(mean-.5) > 4*se {
 			t.Errorf("share %v: %.4f, standard error %.4f", share, mean, se)
 		}
+	}
+}
+
+// Of 30 persons with five equal records each, whose class is chance, nothing is known of
+// one person by the records of others: the figure alone, on persons that a model has not
+// seen, is chance. With folds of records each model had seen nearly every person, and
+// knew its class.
+func TestPersonsStayInOneFold(t *testing.T) {
+	sum := 0.
+	for seed := range uint64(6) {
+		q := question(t, "logistic", 150, 30, 1)
+		q.Seed = seed + 1
+		r := rng.Public(seed, "classes of persons")
+		d := q.Records
+		ids := make([]string, d.Len())
+		for k := range ids {
+			first := k - k%5
+			if ids[k] = fmt.Sprint("person ", first); k == first {
+				d.Labels[k] = int32(r.Below(2))
+				continue
+			}
+			copy(d.X.Row(k), d.X.Row(first))
+			d.Labels[k] = d.Labels[first]
+		}
+		d.SetUnits(ids)
+		l, err := newLaw(context.Background(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, _, err := l.alone(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum += float64(a.Value) / 6
+	}
+	// 30 persons of two classes have an AUROC of .5 with a deviation of .11, six of .045
+	if math.Abs(sum-.5) > .1 {
+		t.Errorf("alone %.3f on average, where classes are chance", sum)
+	}
+}
+
+// Gains of a few worlds stand out as Student's t says: of two worlds two standard errors
+// come by chance in 30 of 100 questions. Quantiles at .975 by published tables.
+func TestSign(t *testing.T) {
+	for worlds, quantile := range map[int]float64{2: 12.706, 6: 2.571, 20: 2.093} {
+		gains := func(ratio float64) (s []float64) { // so many standard errors above 0
+			for k := range worlds {
+				s = append(s, .01+.01/ratio*math.Sqrt(float64(worlds-1))*float64(2*(k%2)-1))
+			}
+			return s
+		}
+		less := gains(1.01 * quantile)
+		for k := range less {
+			less[k] = -less[k]
+		}
+		a, b := spread(gains(.99*quantile)).Sign(), spread(gains(1.01*quantile)).Sign()
+		if c := spread(less).Sign(); a != 0 || b != 1 || c != -1 {
+			t.Errorf("%d worlds, around %v standard errors: %d, %d and %d", worlds, quantile, a, b, c)
+		}
+	}
+	if spread(nil).Sign() != 0 {
+		t.Error("no world shows a gain")
 	}
 }

@@ -19,8 +19,8 @@ type Difference struct {
 }
 
 // Interval is the 95 % interval of the mean by Student's t, and P of a mean of 0: NaN for
-// fewer than two figures. Of figures that are all equal and not 0, P is NaN too: they
-// have no spread that a law could be of.
+// fewer than two figures. Figures that are all equal have no spread that a law could be
+// of, and so no interval; P is 1 where they are 0, else NaN.
 func (s Sample) Interval() (low, high, p float64) {
 	if len(s) < 2 {
 		return math.NaN(), math.NaN(), math.NaN()
@@ -28,21 +28,41 @@ func (s Sample) Interval() (low, high, p float64) {
 	mean := s.Mean()
 	e, law := s.Student()
 	const rounding = 1e-12
-	half := law.Quantile(.975) * e
 	switch {
 	case mean == 0 && e == 0:
-		p = 1
+		return math.NaN(), math.NaN(), 1
 	case e <= rounding*math.Abs(mean):
-		p = math.NaN()
-	default:
-		p = 2 * law.Survival(math.Abs(mean)/e)
+		return math.NaN(), math.NaN(), math.NaN()
 	}
-	return mean - half, mean + half, p
+	half := law.Quantile(.975) * e
+	return mean - half, mean + half, 2 * law.Survival(math.Abs(mean)/e)
 }
 
-// Compare takes figures of settings by seed, and returns what each but the first has more
-// than the first, over the seeds that both have.
-func Compare(settings []map[string]float64) []Difference {
+// Run is the figure of one run of a setting and a seed: of a fold, or "" without folds.
+type Run struct {
+	Fold   string
+	Figure float64
+}
+
+// both are the means of the figures of two settings with one seed over the folds that
+// both have: folds share records, so that they are no pairs of their own, and means over
+// different folds would differ by these. ok is false where there are none.
+func both(a, b []Run) (x, y float64, ok bool) {
+	of := func(runs, others []Run) (figures Sample) {
+		for _, r := range runs {
+			if slices.ContainsFunc(others, func(o Run) bool { return o.Fold == r.Fold }) {
+				figures = append(figures, r.Figure)
+			}
+		}
+		return figures
+	}
+	p, q := of(a, b), of(b, a)
+	return p.Mean(), q.Mean(), len(p) > 0
+}
+
+// Compare takes the runs of settings by seed, and returns what each but the first has
+// more than the first, over the seeds and folds that both have.
+func Compare(settings []map[string][]Run) []Difference {
 	if len(settings) < 2 {
 		return nil
 	}
@@ -51,8 +71,8 @@ func Compare(settings []map[string]float64) []Difference {
 	for k, s := range settings[1:] {
 		var d Sample
 		for _, seed := range slices.Sorted(maps.Keys(s)) {
-			if x, ok := settings[0][seed]; ok {
-				d = append(d, s[seed]-x)
+			if x, y, ok := both(settings[0][seed], s[seed]); ok {
+				d = append(d, y-x)
 			}
 		}
 		all[k] = Difference{Pairs: len(d), Mean: d.Mean()}

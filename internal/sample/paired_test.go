@@ -9,17 +9,22 @@ import (
 	"sotto/internal/sample"
 )
 
+// of is a setting with one run.
+func of(seed string, figure float64) map[string][]sample.Run {
+	return map[string][]sample.Run{seed: {{Figure: figure}}}
+}
+
 // Student's own example, ten people who slept with one drug and with the other, as R's
 // t.test(extra ~ group, data = sleep, paired = TRUE) prints it.
 func TestSleep(t *testing.T) {
 	first := []float64{.7, -1.6, -.2, -1.2, -.1, 3.4, 3.7, .8, 0, 2}
 	second := []float64{1.9, .8, 1.1, .1, -.1, 4.4, 5.5, 1.6, 4.6, 3.4}
-	a, b := map[string]float64{"alone": 9}, map[string]float64{"other": -9} // which nothing is paired with
+	a, b := of("alone", 9), of("other", -9) // which nothing is paired with
 	for k := range first {
 		who := string(rune('a' + k))
-		a[who], b[who] = first[k], second[k]
+		a[who], b[who] = of(who, first[k])[who], of(who, second[k])[who]
 	}
-	d := sample.Compare([]map[string]float64{a, b})[0]
+	d := sample.Compare([]map[string][]sample.Run{a, b})[0]
 	for name, x := range map[string][2]float64{"mean": {d.Mean, 1.58}, "low": {d.Low, .7001142},
 		"high": {d.High, 2.4598858}, "p": {d.P, .002833}, "Holm": {d.Holm, .002833}} {
 		if math.Abs(x[0]-x[1]) > 5e-7 {
@@ -83,11 +88,15 @@ func TestNoSpread(t *testing.T) {
 		"equal": {sample.Sample{.8 - .7, .7 - .6, .6 - .5}, math.NaN()},
 		"zero":  {sample.Sample{0, 0}, 1},
 	} {
-		if _, _, p := tc.s.Interval(); p != tc.p && !(math.IsNaN(p) && math.IsNaN(tc.p)) {
+		low, high, p := tc.s.Interval()
+		if p != tc.p && !(math.IsNaN(p) && math.IsNaN(tc.p)) {
 			t.Errorf("%s: %v", name, p)
 		}
+		if !math.IsNaN(low) || !math.IsNaN(high) { // a width of 0 would claim certainty
+			t.Errorf("%s: %v to %v", name, low, high)
+		}
 	}
-	all := sample.Compare([]map[string]float64{{"1": 1}, {"2": 2}})
+	all := sample.Compare([]map[string][]sample.Run{of("1", 1), of("2", 2)})
 	if sample.Paired(all) || all[0].Pairs != 0 || strings.Join(all[0].Row(1, 2), " ") != "0 – – – –" {
 		t.Errorf("%+v %q", all, all[0].Row(1, 2))
 	}
@@ -104,5 +113,17 @@ func TestHolm(t *testing.T) {
 	}
 	if got := sample.Holm([]float64{.6, .7}); got[0] != 1 || got[1] != 1 {
 		t.Errorf("%v", got)
+	}
+}
+
+// Two settings that are equal on every fold, which are hard and easy. One lacks two of
+// them: the mean of what is left would be 10 or 20 more.
+func TestFoldsThatBothHave(t *testing.T) {
+	first := map[string][]sample.Run{"1": {{"0", 40}, {"1", 60}}, "2": {{"0", 41}, {"1", 81}},
+		"3": {{"0", 1}}}
+	second := map[string][]sample.Run{"1": {{"1", 60}}, "2": {{"1", 81}}, "3": {{"1", 2}}}
+	d := sample.Compare([]map[string][]sample.Run{first, second})[0]
+	if d.Pairs != 2 || d.Mean != 0 || d.P != 1 {
+		t.Errorf("%+v", d)
 	}
 }

@@ -211,7 +211,7 @@ func (s *Predictions) measures() []measure {
 		{name: "auprc", of: s.areas((*order).averagePrecision), heavy: heavy},
 		{name: "log_loss", of: s.mean(s.logLosses)},
 		{name: "brier", of: s.mean(s.briers)},
-		{name: "calibration_error", of: s.calibrationError},
+		{name: "calibration_error", of: s.calibrationError, apart: s.calibrationApart()},
 		{name: "sensitivity", of: s.counted(sensitivity)},
 		{name: "specificity", of: s.counted(specificity)},
 		{name: "precision", of: s.counted(precision)},

@@ -1,5 +1,10 @@
 package score
 
+import (
+	"math"
+	"sync"
+)
+
 // tally is what figures of predicted classes are made of, for one class.
 type tally struct{ both, label, predicted, all int64 }
 
@@ -136,4 +141,31 @@ func (s *Predictions) calibrationError(w []int32) (float64, error) {
 		sum += max(b.p-b.hits, b.hits-b.p)
 	}
 	return sum / n, nil
+}
+
+// The calibration error, and the difference of two, are within these.
+var (
+	withinError      = [2]float64{0, 1}
+	withinDifference = [2]float64{-1, 1}
+)
+
+// calibrationApart is the sum over bins of how far a bin's part of the calibration error,
+// with its sign, is from that of all records. The error is no further away than that,
+// from the truth as from a resample.
+func (s *Predictions) calibrationApart() func(w []int32) (float64, error) {
+	all := sync.OnceValue(func() [Bins]bin { return s.bins(ones(s.Records())) })
+	return func(w []int32) (float64, error) {
+		if err := s.uncalibrated(); err != nil {
+			return 0, err
+		}
+		var sum, n float64
+		bins, of := s.bins(w), all()
+		for _, b := range bins {
+			n += b.n
+		}
+		for k, b := range bins {
+			sum += math.Abs((b.p-b.hits)/n - (of[k].p-of[k].hits)/float64(s.Records()))
+		}
+		return sum, nil
+	}
 }

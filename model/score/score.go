@@ -18,7 +18,7 @@
 //	brier        two classes: mean of (p_1 - [y = 1])^2, 0 to 1. More: mean over records
 //	             of the sum over classes of (p_k - [y = k])^2, 0 to 2
 //	calibration_error  mean over records of |mean probability - share| of the record's
-//	             bin, see Bin; 0 to 1
+//	             bin, see Bin; 0 to 1, and larger by chance where records are few
 //	sensitivity  share of class 1 that is predicted as 1 (recall); 0 to 1
 //	specificity  share of class 0 that is predicted as 0; 0 to 1
 //	precision    share of those predicted as 1 that are of class 1; 0 to 1
@@ -87,6 +87,10 @@ type measure struct {
 	name  string
 	of    func(w []int32) (float64, error)
 	heavy bool // has no interval
+	// apart, where it is not nil, bounds how far the figure of records is from the truth
+	// by how far their parts are from those of the records that were drawn from: for a
+	// figure that chance only makes larger, so that resamples are not around the truth.
+	apart func(w []int32) (float64, error)
 }
 
 // Names returns the names of the figures that s can have, in the order in which they are

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"sotto/privacy/account"
 	"sotto/rng"
+	"sotto/tensor"
 )
 
 // The upper limit is where k or fewer of n are seen with exactly the level's probability,
@@ -222,5 +224,84 @@ func TestSampledMu(t *testing.T) {
 	x := tally{missed: 500, in: 1000, wrong: 10, absent: 1000}
 	if got := sampledMu(&x, .05, .01); !math.IsInf(got, 1) {
 		t.Errorf("got %g, want infinity", got)
+	}
+}
+
+// Batches of one of two records in two runs are the same or complementary, each by a fair
+// coin: the check of the two runs may call as many such pairs of runs violated as its
+// level says, by the binomial law of the rounds that agree. Two batches that always agree
+// are found.
+func TestTwoRunsOfFixedBatches(t *testing.T) {
+	const rounds, level = 60, .01
+	claim := Claim{Sampler: account.Sampler{Kind: account.FixedSize, Population: 2, BatchSize: 1}}
+	alarms := 0.
+	for agree := range rounds + 1 {
+		var runs [2][][]int
+		for k := range rounds {
+			runs[0] = append(runs[0], []int{1, 0})
+			runs[1] = append(runs[1], [][]int{{0, 1}, {1, 0}}[min(1, max(0, agree-k))])
+		}
+		for _, c := range counts(runs, &claim) {
+			if c[0].name != "two runs" {
+				continue
+			}
+			check := c[0].check(level)
+			if check.Violated() {
+				alarms += binomialMass(rounds, agree, .5)
+			} else if agree == rounds {
+				t.Error("equal batches are not found")
+			}
+		}
+	}
+	if alarms > level {
+		t.Errorf("a right sampler is called violated with probability %.4f, allowed %v", alarms, level)
+	}
+}
+
+// Without a declared law one value of noise comes again by chance: pairs of equal ones
+// among n normal values on a grid of 2^-20 of their deviation are nearly Poisson with
+// mean n^2/2 times the sum of the squared masses, 2^-20/(2 sqrt(pi)). The limit is beyond
+// what comes with probability level, for any level; a second half that repeats the first
+// is beyond the limit.
+func TestRepeatsByChance(t *testing.T) {
+	for _, n := range []int{10, 300, 1000, 1020, 3000} {
+		var answers []tensor.Vec
+		for k := range n {
+			answers = append(answers, tensor.Vec{float32(k % (n / 2))})
+		}
+		for _, level := range []float64{.025, 1e-3, 1e-6, 1e-9} {
+			c := repeats(Out, answers, n, level)
+			mean := float64(n) * float64(n) / 2 * 0x1p-20 / (2 * math.Sqrt(math.Pi))
+			mass, tail := math.Exp(-mean), 0.
+			for k := 1; k < int(c.Limit)+50; k++ {
+				if mass *= mean / float64(k); k > int(c.Limit) {
+					tail += mass
+				}
+			}
+			if tail > level || !c.Violated() || int(c.Statistic) != n-n/2 {
+				t.Errorf("%d charges at level %g: limit %v comes with probability %.3g; %v come again", n,
+					level, c.Limit, tail, c.Statistic)
+			}
+		}
+	}
+}
+
+// What a report says is at least there is no more than what was proved, in a row, a bound
+// and a finding alike; nor does it claim more confidence than it has.
+func TestReportsRoundDown(t *testing.T) {
+	target := &Target{Name: "rounding", Claim: Claim{Total: .5, Delta: 1e-5}}
+	r := target.report("runs", Options{Beta: 1e-9})
+	r.Bounds = []Bound{{Name: GDP, Epsilon: 1.23459, Mu: .123456}}
+	target.bounded(r, 1.23459)
+	var b strings.Builder
+	if err := r.WriteText(&b); err != nil {
+		t.Fatal(err)
+	}
+	text := b.String()
+	least := strings.Count(text, "epsilon at least 1.234,") +
+		strings.Count(text, "at least 1.234, claimed 0.5")
+	if strings.Contains(text, "1.235") || least != 4 ||
+		!strings.Contains(text, "mu at least 0.1234 ") || !strings.Contains(text, "confidence 0.999999)") {
+		t.Errorf("the report says %s", text)
 	}
 }

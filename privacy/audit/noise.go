@@ -56,7 +56,7 @@ func (t *Target) Noise(ctx context.Context, o Options) (*Report, error) {
 		r.check(finiteCheck(w, answers))
 		t.laws(r, w, answers, value, reopened, level)
 		if len(t.Claim.Noise) == 0 && !t.Discrete {
-			r.check(repeats(w, answers, reopened))
+			r.check(repeats(w, answers, reopened, level))
 		}
 	}
 	r.Valid = append(r.Valid, "the auditor has made the data and knows the statistic without noise")
@@ -109,24 +109,28 @@ func finiteCheck(w Hypothesis, answers []tensor.Vec) Check {
 	return c
 }
 
-// repeats counts pairs of charges with the same answer to the last bit, in an answer's
-// first values, where no law is declared. The same noise on the same data is the same
-// answer; independent noise repeats a value of a grid of a million steps now and then,
-// three of them together never.
-func repeats(w Hypothesis, answers []tensor.Vec, reopened int) Check {
-	c := Check{Name: "fresh noise", Text: fmt.Sprintf("pairs of %d charges with one noise, world %v",
+// repeats counts charges whose answer came before to the last bit, in an answer's first
+// values, where no law is declared. The same noise on the same data is the same answer;
+// independent noise repeats a value of a grid of a million steps now and then, three of
+// them together never. As for part.again, the number is at most binomial.
+func repeats(w Hypothesis, answers []tensor.Vec, reopened int, level float64) Check {
+	c := Check{Name: "fresh noise", Text: fmt.Sprintf("charges of %d whose noise came before, world %v",
 		len(answers), w) + crashed(reopened, len(answers))}
-	seen := map[[8]float32]int{}
+	if len(answers) == 0 {
+		return c
+	}
+	seen, n := map[[8]float32]bool{}, len(answers)
 	for _, a := range answers {
 		var key [8]float32
 		copy(key[:], a)
-		c.Statistic += Figure(seen[key])
-		seen[key]++
+		if seen[key] {
+			c.Statistic++
+		}
+		seen[key] = true
 	}
-	if len(answers) > 0 && len(answers[0]) < 3 {
-		// By the birthday bound: the expected number of pairs on 2^20 values a standard
-		// deviation, far exceeded by one key for two charges.
-		c.Limit = Figure(math.Floor(2 + float64(len(answers)*len(answers))/(1<<20)))
+	hit := min(1, float64(n)*math.Pow(0x1p-20, float64(min(len(answers[0]), 8))))
+	for int(c.Limit) < n && binomialTail(int(c.Limit)+1, n, hit) > level {
+		c.Limit++
 	}
 	return c
 }

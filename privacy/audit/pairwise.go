@@ -292,8 +292,8 @@ func (r *PairwiseReport) judge(s *Scores, o *PairwiseOptions) error {
 	r.Bounds = append(r.Bounds, b)
 	r.compare(b.Epsilon, account.GaussianEpsilon(o.Claim.Mu, o.Delta))
 	if b.Mu > o.Claim.Mu {
-		r.refute("%s gives agent %d at most mu = %.4g against observer %s, the messages show at least %.4g",
-			o.Claim.Name, r.Attacked, o.Claim.Mu, r.Observer, b.Mu)
+		r.refute("%s gives agent %d at most mu = %.4g against observer %s, the messages show at least %s",
+			o.Claim.Name, r.Attacked, o.Claim.Mu, r.Observer, Figure(b.Mu).AtLeast())
 	}
 	return nil
 }

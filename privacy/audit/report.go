@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 
 	"sotto/config"
+	"sotto/internal/decimal"
 	"sotto/internal/jsonfloat"
 )
 
@@ -31,6 +32,14 @@ func (f Figure) String() string {
 		return "-"
 	}
 	return strings.TrimPrefix(fmt.Sprintf("%.4g", float64(f)), "+")
+}
+
+// AtLeast is String of a lower bound: it is rounded down, so that what is written holds.
+func (f Figure) AtLeast() string {
+	if x := float64(f); x-x == 0 {
+		return decimal.Digits(x, 4, false)
+	}
+	return f.String()
 }
 
 // Check is one test of a mode that does not bound epsilon.
@@ -77,6 +86,9 @@ func (t *Target) report(mode string, o Options) *Report {
 	}
 }
 
+// Sure is Confidence in digits that do not round it up.
+func (r *Report) Sure() string { return decimal.Digits(r.Confidence, 6, false) }
+
 // compare sets the figures of the report.
 func (r *Report) compare(lower, claimed float64) {
 	r.EpsilonLower, r.Claimed = Figure(lower), Figure(claimed)
@@ -119,8 +131,8 @@ func (r *Report) WriteText(w io.Writer) error {
 	}
 	row("audit", "%s %s: %s", r.Mode, r.Target, verdict)
 	if !math.IsNaN(float64(r.EpsilonLower)) {
-		row("epsilon", "at least %s, claimed %s, ratio %s (delta %g, confidence %.6g)", r.EpsilonLower,
-			r.Claimed, r.Ratio, r.Delta, r.Confidence)
+		row("epsilon", "at least %s, claimed %s, ratio %s (delta %g, confidence %s)",
+			r.EpsilonLower.AtLeast(), r.Claimed, r.Ratio, r.Delta, r.Sure())
 	}
 	row("observations", "%d", r.Observations)
 	for _, b := range r.Bounds {
@@ -140,9 +152,9 @@ func (r *Report) WriteText(w io.Writer) error {
 }
 
 func (b *Bound) text() string {
-	s := fmt.Sprintf("%s: epsilon at least %.4g", b.Name, b.Epsilon)
+	s := fmt.Sprintf("%s: epsilon at least %s", b.Name, Figure(b.Epsilon).AtLeast())
 	if b.Mu > 0 {
-		s += fmt.Sprintf(", mu at least %.4g", b.Mu)
+		s += ", mu at least " + Figure(b.Mu).AtLeast()
 	}
 	if b.Score != "" {
 		s = b.Score + ", " + s

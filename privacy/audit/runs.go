@@ -43,7 +43,7 @@ func (t *Target) Runs(ctx context.Context, o Options) (*Report, error) {
 func (t *Target) bounded(r *Report, lower float64) {
 	r.compare(lower, t.Claim.Total)
 	if lower > t.Claim.Total {
-		r.refute("the run has epsilon at least %.4g, claimed %.4g", lower, t.Claim.Total)
+		r.refute("the run has epsilon at least %s, claimed %.4g", Figure(lower).AtLeast(), t.Claim.Total)
 	}
 }
 

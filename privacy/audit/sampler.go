@@ -114,7 +114,9 @@ func leastLikely(of []count, level float64) Check {
 }
 
 // counts are those of inclusions in two runs of batches, by check. Where several batches
-// are under one noise draw, a record is there that is in any.
+// are under one noise draw, a record is there that is in any. Counts of batches of a
+// fixed size are hypergeometric and vary less than binomial ones; those of records that
+// are treated alike would vary more.
 func counts(runs [2][][]int, c *Claim) [][]count {
 	q, pair, s := 1., 1., &c.Sampler
 	switch s.Kind {
@@ -128,6 +130,10 @@ func counts(runs [2][][]int, c *Claim) [][]count {
 	marginal := count{"inclusion", "a record in a batch", 0, 0, q}
 	two := count{"pairs", "two records in one batch", 0, 0, pair}
 	same := count{"two runs", "a record treated alike in a round of two runs", 0, 0, q*q + (1-q)*(1-q)}
+	together := s.Kind == account.FixedSize
+	if together {
+		same = count{"two runs", "a record in both batches of a round of two runs", 0, 0, q * q}
+	}
 	empty := count{"empty batches", "a batch without records", 0, 0, 0}
 	twice := count{"repeated records", "a record more often in a batch than there are draws", 0, 0, 0}
 	later := make([]count, mostApart)
@@ -155,7 +161,8 @@ func counts(runs [2][][]int, c *Claim) [][]count {
 					}
 				}
 				if run == 1 {
-					same.add((x > 0) == (runs[0][t][i] > 0))
+					other := runs[0][t][i] > 0
+					same.add((x > 0) == other && (x > 0 || !together))
 				}
 				drawn += x
 			}

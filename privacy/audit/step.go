@@ -70,7 +70,7 @@ func (t *Target) Step(ctx context.Context, o Options) (*Report, error) {
 	}
 	r.compare(lower, claimed)
 	if lower > claimed {
-		r.refute("one release has epsilon at least %.4g, claimed %.4g", lower, claimed)
+		r.refute("one release has epsilon at least %s, claimed %.4g", Figure(lower).AtLeast(), claimed)
 	}
 	r.Valid = append(r.Valid, "epsilon_lower and epsilon_claimed are those of one release")
 	if c.Mu == 0 {
@@ -157,7 +157,7 @@ func (t *Target) gaussian(r *Report, s *stepScores, o Options) error {
 		return nil
 	}
 	if total > c.Total*(1+1e-9) {
-		r.refute("the run has epsilon at least %.4g, claimed %.4g", total, c.Total)
+		r.refute("the run has epsilon at least %s, claimed %.4g", Figure(total).AtLeast(), c.Total)
 	}
 	r.compare(total, c.Total)
 	r.Valid[len(r.Valid)-1] = "epsilon_lower and epsilon_claimed are those of the whole run: " + basis
