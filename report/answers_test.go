@@ -105,7 +105,7 @@ func TestPageOfAnswers(t *testing.T) {
 
 	r.Answers = []byte("{")
 	if _, _, err := report.Make("3", []*rundir.Run{r}); err == nil ||
-		!strings.Contains(err.Error(), "answers.json: found ") {
+		!strings.Contains(err.Error(), "answers.json:1: found ") {
 		t.Error(err)
 	}
 }

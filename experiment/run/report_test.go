@@ -291,7 +291,7 @@ func TestReportRefuses(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(discarded, "cells.csv"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for dir, want := range map[string]string{empty: "no summary.json", broken: "cannot be read",
+	for dir, want := range map[string]string{empty: "no summary.json", broken: "rounds: found a text",
 		metrics: `metrics.csv:2: value: found "much"`, discarded: "--discard-runs"} {
 		_, _, err := report.Read(experiment.EngineVersion, []string{dir})
 		var bad *config.Error

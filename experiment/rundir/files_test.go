@@ -84,10 +84,11 @@ func TestReadRefuses(t *testing.T) {
 		changed map[string]string
 		want    string
 	}{
-		"no summary":     {map[string]string{rundir.SummaryFile: ""}, "found no summary.json, allowed"},
-		"broken summary": {map[string]string{rundir.SummaryFile: "{"}, "summary.json:1: found an end in the middle"},
-		"no figures":     {map[string]string{rundir.SummaryFile: "{}"}, "a summary.json without privacy"},
-		"header":         {map[string]string{rundir.MetricsFile: "a,b\n"}, ":1: found another header"},
+		"no summary": {map[string]string{rundir.SummaryFile: ""}, "found no summary.json, allowed"},
+		"broken summary": {map[string]string{rundir.SummaryFile: "{"},
+			"summary.json:1: found an end in the middle"},
+		"no figures": {map[string]string{rundir.SummaryFile: "{}"}, "a summary.json without privacy"},
+		"header":     {map[string]string{rundir.MetricsFile: "a,b\n"}, ":1: found another header"},
 		"round": {map[string]string{rundir.MetricsFile: columns + "-1,0,loss,1,0,0\n"},
 			`metrics.csv:2: round: found "-1", allowed: a whole number, at least 0`},
 		"value": {map[string]string{rundir.MetricsFile: columns + "1,0,loss,x,0,0\n"},
