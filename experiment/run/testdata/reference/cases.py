@@ -50,7 +50,8 @@ def case(name, algorithm, models, problem, graph="ring", rounds=12, clip=None, n
 
 
 ARCS = [(0, 1), (0, 2), (1, 2), (2, 3), (3, 0)]
-FILES = {"arcs.txt": "".join(f"{j} {i}\n" for j, i in ARCS)}
+FILES = {"arcs.txt": "".join(f"{j} {i}\n" for j, i in ARCS),
+         "hub.txt": "0 1\n1 2\n2 3\n3 0\n1 0\n2 0\n"}
 
 
 def synchronous(p, sq):
@@ -73,6 +74,8 @@ def synchronous(p, sq):
                step_size=.1)
     yield case("dsgd-clipped", "dsgd", dsgd(p, STAR, geo, R, robust=clipped_gossip(.05)), p, "star",
                mixing="clipped", mixing_clip=.05, **geo_keys)
+    yield case("dsgd-clipped-trim", "dsgd", dsgd(p, COMPLETE, geo, R, robust=clipped_gossip(f=1)), p,
+               "complete", mixing="clipped", mixing_trim=1, **geo_keys)
     yield case("dsgd-trimmed", "dsgd", dsgd(p, COMPLETE, geo, R, robust=trimmed_mean(1)), p,
                "complete", mixing="trimmed", mixing_trim=1, **geo_keys)
     yield case("dsgt", "dsgt", dsgt(p, RING, geo, R, clip=.3), p, clip=.3, **geo_keys)
@@ -184,6 +187,11 @@ def personal(p, sq):
              noise=small, **none, **woken)
     yield of("noisy-gossip-admm", "gossip-admm", wakes.gossip_admm(p, q, PAIRS, clip=.3), clip=.3,
              noise=small, **none, **paired)
+    yield of("noisy-bcd-late", "bcd", wakes.bcd(p, q, WAKES, clip=.3, updates=4, after="average"),
+             clip=.3, updates=4, after="average", alloc="late", contraction=.9, noise=small, **none,
+             **woken)
+    yield of("noisy-bcd-fit", "bcd", wakes.bcd(bounded, q, WAKES, "fit", propagate=2, updates=2, clip=1,
+             gradients_of=p), clip=1.0, start="fit", propagate=2, updates=2, noise=small, **none, **woken)
     yield of("gossip-admm", "gossip-admm", wakes.gossip_admm(p, q, PAIRS, clip=.3), clip=.3, **none,
              **paired)
     yield of("gossip-admm-init", "gossip-admm", wakes.gossip_admm(p, q, PAIRS, .4, 3, "init"),
@@ -206,6 +214,8 @@ def others(p, sq):
                privacy__unit="owner", **steps)
     yield case("walk-radius", "walk", wakes.walk(p, VISITS, geo, most=3, radius=.5), p, "path", 16,
                privacy__unit="owner", contributions=3, radius=.5, after="nothing", **steps)
+    yield case("noisy-walk", "walk", wakes.walk(p, VISITS, geo, .3, most=3), p, "path", 16, .3,
+               contributions=3, noise={"privacy.mechanism": "gaussian", "privacy.unit": "owner"}, **steps)
     yield case("walk-records", "walk", wakes.walk(p, PUBLIC, geo, .3, unit="record"), p, "complete",
                10, .3, token__count=2, token__hops="public", **steps)
     clips = dict(clip=1.0, **keys)  # without a max_grad_norm nothing is clipped

@@ -45,11 +45,15 @@ def dsgd(p, W, eta, rounds, order="grad-then-mix", opt=dict(), clip=None, averag
     return out.e
 
 
-def clipped_gossip(tau):
-    """ClippedGossip: differences to neighbors are cut to length tau."""
-    def mean(W, x):
+def clipped_gossip(tau=None, f=0):
+    """ClippedGossip: differences to neighbors are cut to length tau, or to that of the
+    (f+1)-th longest of them."""
+    def mean(W, x, tau=tau):
         y = x.copy()
         for i in range(N):
+            if f:
+                near = [np.linalg.norm(x[j] - x[i]) for j in range(N) if j != i and W[i, j] > 0]
+                tau = sorted(near)[-f - 1]
             for j in range(N):
                 if j != i and W[i, j] > 0:
                     d = x[j] - x[i]
@@ -231,6 +235,23 @@ def attacked(p, W, eta, rounds, attack, scale, who=1, robust=None):
             mean = robust(W, heard)[i] if robust else W[i] @ heard
             new[i] = mean - eta(k, rounds) * p.answer(i, x[i])
         sent, x = x, new
+    return x
+
+
+def short(v):
+    """bfloat16, the upper half of a float32: to nearest, ties to even."""
+    b = np.float32(v).view(np.uint32)
+    b = (b + np.uint32(0x7fff) + (b >> 16 & 1)) >> 16 << 16
+    return b.astype(np.uint32).view(np.float32).astype(float)
+
+
+def short_messages(p, W, eta, rounds):
+    """DSGD whose messages are bfloat16, while what an agent has of its own stays."""
+    x = start(p)
+    own = np.diag(np.diag(W))
+    for k in range(rounds):
+        g = np.array([p.answer(a, x[a]) for a in p.agents])
+        x = own @ x + (W - own) @ short(x) - eta(k, rounds) * g
     return x
 
 

@@ -32,6 +32,27 @@ def noisy(p, sq):
     yield case("noisy-decor", "dsgd", dsgd(p, RING, geo, R, clip=.3), p, clip=.3, noise=decor, **g)
     yield case("noisy-km", "km", km(p, RING, R, "forward", .4, clip=.3, bound=1), p, clip=.3,
                operator="forward", gamma=.4, noise=small)
+    short = Problem()  # where gradients are not clipped, features are
+    short.X = [np.array([clipped(x, .3) for x in X]) for X in p.X]
+    for op in "backward", "douglas-rachford":
+        l1 = dict(l1=.05) if op == "douglas-rachford" else {}
+        yield case(f"noisy-km-{op}", "km", km(short, RING, R, op, 2., bound=1, **l1), p, clip=.3,
+                   operator=op, gamma=2.0, noise=small, **l1)
+        yield case(f"noisy-own-state-{op}", "km", km(short, PATH, R, op, 2., bound=1, **l1), p, "path",
+                   clip=.3, operator=op, gamma=2.0, own_state="true", noise=small, **l1)
+    yield case("noisy-own-state", "km", km(short, RING, R, "forward", .4, alpha=.3, tau=3, bound=1), p,
+               clip=.3, operator="forward", gamma=.4, alpha=.3, alpha_schedule="inverse", alpha_tau=3,
+               own_state="true", noise=small)
+    yield case("own-state-clip", "km", km(p, RING, R, "forward-backward", .4, .1, bound=.05), p,
+               operator="forward-backward", gamma=.4, l1=.1, residual_clip=.05, own_state="true")
+    each = np.array([np.mean([clipped(x, .4) for x in X], axis=0) for X in p.X])
+    yield case("noisy-average-records", "gossip-average", recursion(PATH, each, 5), Problem("mean"),
+               "path", 6, clip=.4, noise=small | {"privacy.unit": "record"})
+    keys = dict(privacy__sample_rate=None, clip=1.0, noise=small)
+    yield case("noisy-newton", "newton", tables.newton(p, COMPLETE, 19, clip=.1), p, "complete", 19,
+               gradient_clip=.1, within=1e-4, **keys)
+    yield case("noisy-newton-squares", "newton", tables.newton(sq, PATH, 15, target=.7), sq, "path", 15,
+               target_bound=.7, within=1e-4, **keys)
     yield case("noisy-gossip-average", "gossip-average", gossip_average(p, PATH, 6, "plain", .4),
                Problem("mean"), "path", 6, clip=.4, noise=small)
 
@@ -120,6 +141,7 @@ def deviations(p):
     g = dict(step_size=.8, step_size_final=.1, schedule="geometric")
     yield case("gauss-seidel", "dsgd", in_turn(p, PATH, geo, R), p, "path",
                replication__mix="gauss-seidel", **g)
+    yield case("short-messages", "dsgd", short_messages(p, PATH, geo, R), p, "path", messages="bf16", **g)
     yield case("dinno-ascend", "dinno", dinno(p, PATH, constant(.02), 6, rho=.1, kind="sgd", ascend=True),
                p, "path", 6, optimizer="sgd", rho=.1, ascend="true", step_size=.02)
     yield case("km-unsafe", "km", km(p, PATH, R, "forward", .4, alpha=.9), p, "path",
@@ -163,3 +185,29 @@ def measured():
                  evaluate__figures="true", evaluate__gradients=sum(M),
                  evaluate__metrics='["parameter_norm"]')
         yield c | {"figures": figures.figures(p, x), "metrics": figures.looks(p, x)}
+
+
+def traced(p):
+    """Runs that are looked at after every round: what there is then is what a run of so
+    many rounds ends with, where steps are constant."""
+    eta, R = constant(.3), 12
+    hub = directed([(0, 1), (1, 2), (2, 3), (3, 0), (1, 0), (2, 0)])
+    runs = {
+        "dsgd": (lambda r: dsgd(p, PATH, eta, r, clip=.3, average=dict(ema=.6)), dict(ema=.6)),
+        "dsgt": (lambda r: dsgt(p, PATH, eta, r, clip=.3), {}),
+        "dinno": (lambda r: dinno(p, PATH, eta, r, kind="sgd", rho=.2, clip=.3),
+                  dict(optimizer="sgd", rho=.2)),
+        "gossip-sgd": (lambda r: gossip_sgd(p, PATH, eta, r, 4, "chebyshev", clip=.3),
+                       dict(gossip=4, acceleration="chebyshev")),
+        "sgp": (lambda r: sgp(p, hub, eta, r, clip=.3),
+                dict(graph="directed-file", topology__path="DIR/hub.txt")),
+        "local": (lambda r: local(p, eta, r, dict(beta=.5), .3), dict(momentum=.5)),
+    }
+    for name, (models, keys) in runs.items():
+        c = case(f"trace-{name}", name, models(R), p, keys.pop("graph", "path"), R, .3, step_size=.3,
+                 evaluate__every=1, **keys)
+        yield c | {"trace": [p.figures(models(r))["loss"] for r in range(1, R + 1)]}
+    dr = dict(operator="douglas-rachford", gamma=.4, l1=.15)
+    c = case("trace-km", "km", km(p, RING, R, "douglas-rachford", .4, .15), p, evaluate__every=1, **dr)
+    yield c | {"trace": [p.figures(km(p, RING, r, "douglas-rachford", .4, .15))["loss"]
+                         for r in range(1, R + 1)]}

@@ -38,7 +38,7 @@ def begin(p, q, start, fit_lam):
 
 
 def bcd(p, q, wakes, start="zero", fit_lam=None, propagate=0, updates=0, after="silent", clip=None,
-        norm="l2"):
+        norm="l2", gradients_of=None):
     """001, eq. 4 and 6: a step of length 1/B_i on the block of who wakes. All neighbors
     have the newest vectors. The first wakes of an agent may propagate its fit."""
     x = begin(p, q, start, fit_lam)
@@ -55,7 +55,8 @@ def bcd(p, q, wakes, start="zero", fit_lam=None, propagate=0, updates=0, after="
                 continue
             g = np.mean(answers[i], axis=0)
         else:
-            g = np.mean([cut(r, clip, norm) for r in p.gradients(i, x[i])], axis=0)
+            g = np.mean([cut(r, clip, norm) for r in (gradients_of or p).gradients(i, x[i])],
+                        axis=0)
             answers[i].append(g)
         alpha = 1 / (1 + muc * q.smooth[i])
         x[i] = (1 - alpha) * x[i] + alpha * (mean - muc * (g + 2 * q.lam[i] * x[i]))
