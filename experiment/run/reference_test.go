@@ -66,9 +66,9 @@ mechanism = "none"
 // Messages and models are float32 here, so that each of some ten rounds adds a relative
 // error of 2^-24 or a few of them. The tolerance of 1e-5 of the longest model is above
 // all that, and far below what another order of steps, another weight or a clip left out
-// makes. It is 1e-4 for boosting, which divides rounding by a hundredth of the curvature where a
-// knot has no records, for newton with noise and for Laplace noise, whose least scale is
-// 2^-20.
+// makes. It is 1e-4 for boosting, which divides rounding by a hundredth of the curvature
+// where a knot has no records, for newton with noise and for Laplace noise, whose least
+// scale is 2^-20.
 func TestReference(t *testing.T) {
 	var ref reference
 	b, err := os.ReadFile("testdata/reference.json")
