@@ -169,6 +169,16 @@ def personal(p, sq):
     squares = wakes.Personal(S, .3, c=.5, smooth=4.)
     yield of("bcd-squares", "bcd", wakes.bcd(sq, squares, WAKES, "init"), sq, squares, start="init",
              smoothness=4., confidence=.5, **woken)
+    alike = np.array([np.mean(X * y[:, None], axis=0) for X, y in zip(p.X, p.y)])
+    alike /= np.linalg.norm(alike, axis=1)[:, None]
+    like = np.exp((alike @ alike.T - 1) / .1)
+    close = wakes.Personal(np.where(like < .43, 0, like) - np.eye(N), .3)
+    yield of("bcd-similar", "bcd", wakes.bcd(p, close, WAKES), constants=close, **none, **(woken | dict(
+             graph="similarity", topology__path=None, topology__vectors="data", topology__gamma=.1,
+             topology__threshold=.43)))
+    unit = wakes.Personal((RING > 0) * 1. - np.eye(N), .3)
+    yield of("bcd-ring", "bcd", wakes.bcd(p, unit, WAKES), constants=unit, **none,
+             **(woken | dict(graph="ring", topology__path=None)))
     yield of("model-propagation", "model-propagation", wakes.bcd(p, q, WAKES, "fit", propagate=99),
              **none, **woken)
     yield of("local-fit", "local-fit", wakes.local_fit(p, q, .1), fit_lambda=.1, **none, **woken)
