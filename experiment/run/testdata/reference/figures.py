@@ -17,7 +17,8 @@ def numbers(p, s, y):
     if p and p.loss == "poisson":
         m = np.exp(s)
         logs = y * np.log(np.maximum(y, 1e-300) / m)
-        return numbers(None, m, y) | {"deviance": np.mean(2 * (logs - y + m)), "mean_ratio": m.mean() / y.mean()}
+        deviance = np.mean(2 * (logs - y + m))
+        return numbers(None, m, y) | {"deviance": deviance, "mean_ratio": m.mean() / y.mean()}
     return {"r2": 1 - np.sum((y - s) ** 2) / np.sum((y - y.mean()) ** 2),
             "mae": np.mean(np.abs(y - s)), "rmse": np.sqrt(np.mean((y - s) ** 2))}
 

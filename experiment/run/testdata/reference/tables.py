@@ -2,7 +2,7 @@
 no paper has them. Averages are those of 004."""
 import numpy as np
 
-from problem import INIT, N, clipped, slem
+from problem import N, clipped, slem, start
 
 
 def chebyshev(W, y, count):
@@ -20,22 +20,31 @@ def inverse(H):
     return vectors @ np.diag(1 / values) @ vectors.T
 
 
+CURVATURE = {"logistic": .25, "softmax": .5, "huber": 1, "poisson": 1}
+SLOPE = {"logistic": 1, "softmax": np.sqrt(2), "huber": .5, "poisson": 10, "least-squares": 1}
+
+
 def newton(p, W, rounds, steps=8, clip=.5, target=1.0, bound=np.sqrt(3)):
     """Second moments once, then gradients, all averaged over the graph; models are averaged
-    in the rounds that are left. Squares take one release and no step."""
+    in the rounds that are left. Squares take one release and no step. The moments of counts
+    weigh a record by its count."""
+    d, bound = p.X[0].shape[1], np.hypot(bound, p.constant)
     X = [np.array([clipped(x, bound) for x in p.X[a]]) for a in p.agents]
     answers = 1 if p.squares else steps + 1
     each = (rounds - 1) // answers
-    M = chebyshev(W, np.array([(x.T @ x).ravel() for x in X]), each).reshape(N, 3, 3)
+    of = [np.maximum(1, y) if p.loss == "poisson" else np.ones(len(y)) for y in p.y]
+    M = np.array([(x.T @ (w[:, None] * x)).ravel() for x, w in zip(X, of)])
+    M = chebyshev(W, M, each).reshape(N, d, d)
     if p.squares:
         b = np.array([x.T @ np.clip(p.y[a], -target, target) for a, x in enumerate(X)])
         x = np.array([inverse(M[a]) @ b for a, b in enumerate(chebyshev(W, b, each))])
     else:
-        x = np.tile(INIT, (N, 1))
+        x = start(p)
+        longest = clip * SLOPE[p.loss] * bound
         for _ in range(steps):
-            g = np.array([sum(clipped(r, clip * bound) for r in p.gradients(a, x[a]))
-                          for a in p.agents])
-            x = x - np.array([inverse(M[a] / 4) @ g for a, g in enumerate(chebyshev(W, g, each))])
+            g = np.array([sum(clipped(r, longest) for r in p.gradients(a, x[a])) for a in p.agents])
+            x = x - np.array([(inverse(M[a] * CURVATURE[p.loss]) @ g.reshape(d, -1)).ravel()
+                              for a, g in enumerate(chebyshev(W, g, each))])
     for _ in range(rounds - 1 - each * answers):
         x = W @ x
     return x

@@ -187,6 +187,31 @@ def measured():
         yield c | {"figures": figures.figures(p, x), "metrics": figures.looks(p, x)}
 
 
+def newtons():
+    for loss in "huber", "poisson", "softmax", "logistic", "least-squares":
+        p = Problem(loss, constant=loss != "softmax")
+        yield case(f"newton-{loss}-constant", "newton", tables.newton(p, RING, 41, 4, .2, .8), p,
+                   rounds=41, clip=1.0, privacy__sample_rate=None, steps=4, gradient_clip=.2,
+                   target_bound=.8)
+
+
+def owned():
+    """Each model is looked at on its owner's test records."""
+    for loss in "logistic", "huber":
+        p = Problem(loss)
+        x = dsgd(p, PATH, constant(.3), 12)
+        losses = [p.losses(p.Xtest[a], p.ytest[a], x[a]).mean() for a in p.agents]
+        c = case(f"own-tests-{loss}", "dsgd", x, p, "path", step_size=.3, evaluate__on="own",
+                 evaluate__metrics='["parameter_norm"]')
+        c |= {"loss": float(np.mean(losses)), "metrics": {
+            "loss 1": float(losses[1]), "loss max": float(max(losses)), "loss min": float(min(losses)),
+            "parameter_norm mean": float(np.mean(np.linalg.norm(x, axis=1)))}}
+        if p.classes:
+            c["accuracy"] = float(np.mean([p.right(p.Xtest[a], p.ytest[a], x[a]).mean()
+                                           for a in p.agents]))
+        yield c
+
+
 def traced(p):
     """Runs that are looked at after every round: what there is then is what a run of so
     many rounds ends with, where steps are constant."""
