@@ -39,7 +39,8 @@ def main():
     runs = [*cases.synchronous(p, sq), *cases.fixed_points(p, sq), *cases.personal(p, sq),
             *cases.others(p, sq), *variants.noisy(p, sq), *variants.clips_and_losses(p),
             *variants.more(p), *variants.exhausted(p), *variants.units(), *variants.deviations(p),
-            *variants.additive(), *variants.traced(p), *variants.owned(), *variants.newtons(), *variants.measured()]
+            *variants.additive(), *variants.traced(p), *variants.owned(), *variants.newtons(),
+            *variants.measured()]
     files = {"train.csv": csv(TRAIN), "test.csv": csv(TEST), **cases.FILES}
     print('{"files": ' + json.dumps(files) + ',\n "init": ' + json.dumps(INITS) + ',\n "cases": [')
     print(",\n".join(json.dumps(short(r)) for r in runs) + "\n]}")
