@@ -20,13 +20,14 @@ type BoostingParams struct {
 	// above 0, default 1.
 	CountsNoise float64 `toml:"counts_noise"`
 	// GradientClip is the clip of gradients over the longest that a typical record can
-	// have; above 0 and at most 1, default 0.5.
+	// have; above 0 and at most 1, default 0.5. Without noise only max_grad_norm = 1 lets
+	// it clip.
 	GradientClip float64 `toml:"gradient_clip"`
 	// Swing is how much further a curve of a number may go from end to end than the value
 	// of a feature that is 0 or 1; above 0, default 1.5.
 	Swing float64 `toml:"swing"`
 	// TargetBound is the largest residual of least squares that counts whole, in units of
-	// the target; above 0, default 1.
+	// the target; above 0, default 1. Without noise only max_grad_norm = 1 lets it cut.
 	TargetBound float64 `toml:"target_bound"`
 }
 

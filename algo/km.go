@@ -58,8 +58,8 @@ type KMParams struct {
 // schedule they come together. x -> Wx + α(T(x)-x) is nonexpansive for every nonexpansive
 // T exactly if α <= (1+λ_n(W))/2, which is enforced; a link that is missing in both
 // directions only raises λ_n. Deviations: T sees all records of the agent, or a Poisson
-// batch, not one of them; the start is the run's initial model, zero for linear models,
-// as in the paper; and the noise is in what the agent itself goes on with.
+// batch, not one of them; the start is the run's initial model, in the paper zero; and
+// the noise is in what the agent itself goes on with.
 //
 // With OwnState the query is "km-stateful" at m_i = Σ_j w_ij x̃_j^k, what was sent, and
 // x̃_i^{k+1} = m_i + α_k r̃: behind the gate an iterate without noise, x_i^{k+1} = m_i +

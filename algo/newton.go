@@ -19,10 +19,11 @@ type NewtonParams struct {
 	MomentsNoise float64 `toml:"moments_noise"`
 	// GradientClip is the clip of gradients over the longest that there can be, above 0
 	// and at most 1; default 0.5, which the gradients of records on the right side of a
-	// logistic regression do not reach.
+	// logistic regression do not reach. Without noise only max_grad_norm = 1 lets it
+	// clip.
 	GradientClip float64 `toml:"gradient_clip"`
 	// TargetBound is what the targets of least squares are cut to, on either side of 0;
-	// above 0, default 1.
+	// above 0, default 1. Without noise only max_grad_norm = 1 lets it cut.
 	TargetBound float64 `toml:"target_bound"`
 }
 

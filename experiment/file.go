@@ -90,8 +90,9 @@ type TopologyParams struct {
 	// of algorithm gossip-average. "": all do with all neighbors.
 	Wake string `toml:"wake,omitempty"`
 	// Vectors says whose angles a graph of similar agents compares: "hidden" (default),
-	// the vectors behind generated data, or "data", each agent's mean record, which only
-	// a run that is not private may use.
+	// the vectors behind generated data, or "data", each agent's mean record, times -1 or
+	// 1 for its label of two or times its target, which only a run that is not private
+	// may use.
 	Vectors string `toml:"vectors,omitempty"`
 }
 

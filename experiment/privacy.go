@@ -21,8 +21,9 @@ type PrivacyParams struct {
 	// TargetEpsilon is the most that all answers of an agent may cost together: noise is
 	// found for it, above 0 and finite. 0: not stated.
 	TargetEpsilon float64 `toml:"target_epsilon,omitempty"`
-	// NoiseMultiplier is the noise's standard deviation over max_grad_norm, above 0 and
-	// finite. 0: not stated. Beside target_epsilon agents answer as often as that admits.
+	// NoiseMultiplier is the noise's standard deviation over max_grad_norm, of laplace
+	// its scale, above 0 and finite. 0: not stated. Beside target_epsilon agents answer
+	// as often as that admits.
 	NoiseMultiplier float64 `toml:"noise_multiplier,omitempty"`
 	// TargetDelta is the delta at which epsilon holds, above 0 and below 1, and below
 	// 1/(records of an agent); default 1e-5.

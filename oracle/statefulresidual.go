@@ -168,8 +168,11 @@ func (k *StatefulResidual) Iterate() []float64 {
 }
 
 // most is 2B over τ, both with room for rounding; 1 where 2B is all that bounds a
-// release.
+// release, or where there is no B: whoever has none has no noise either.
 func (k *StatefulResidual) most() float64 {
+	if math.IsInf(k.Residual, 1) {
+		return 1
+	}
 	p := k.described.Parts[0]
 	return max(1, 2*(1+0x1p-23)*k.Residual/(p.Clip*p.Shift*k.described.Scale))
 }

@@ -1,0 +1,50 @@
+#!/usr/bin/env python3
+"""Reference trajectories of the algorithms, in float64, apart from the Go code.
+
+Each algorithm is written here from its paper, from the specification of algorithms, or,
+where neither has it, from the comment of its type. The program prints the problem and,
+for each run, the final parameters of every agent and the figures of the summary.
+TestReference of experiment/run holds runs against them:
+
+    cd experiment/run/testdata && python3 -B reference/reference.py > reference.json
+
+The problem: four agents with 4, 5, 6 and 5 records of three features, with labels, a
+number and a count to predict, and twelve test records. Batches are full and noise, where
+there is any, is too small to be seen, so that every step is a function of the records.
+"""
+import json
+
+import cases
+import tables
+import variants
+from problem import INIT, TEST, TRAIN, Problem, csv
+
+INITS = {"init.safetensors": list(map(float, INIT)),
+         "init4.safetensors": list(map(float, Problem(constant=True).init)),
+         "init13.safetensors": list(map(float, Problem(rows=tables.weights).init)),
+         "init9.safetensors": list(map(float, Problem("softmax").init))}
+
+
+def short(x):
+    """Nine digits of every number."""
+    if isinstance(x, float):
+        return float(f"{x:.9g}")
+    if isinstance(x, dict):
+        return {k: short(v) for k, v in x.items()}
+    return [short(v) for v in x] if isinstance(x, list) else x
+
+
+def main():
+    p, sq = Problem(), Problem("least-squares")
+    runs = [*cases.synchronous(p, sq), *cases.fixed_points(p, sq), *cases.personal(p, sq),
+            *cases.others(p, sq), *variants.noisy(p, sq), *variants.clips_and_losses(p),
+            *variants.more(p), *variants.exhausted(p), *variants.units(), *variants.deviations(p),
+            *variants.additive(), *variants.traced(p), *variants.owned(), *variants.newtons(),
+            *variants.measured()]
+    files = {"train.csv": csv(TRAIN), "test.csv": csv(TEST), **cases.FILES}
+    print('{"files": ' + json.dumps(files) + ',\n "init": ' + json.dumps(INITS) + ',\n "cases": [')
+    print(",\n".join(json.dumps(short(r)) for r in runs) + "\n]}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,104 @@
+"""Newton and boosting of reference.py, by the comments of algo.Newton and algo.Boosting:
+no paper has them. Averages are those of 004."""
+import numpy as np
+
+from problem import N, clipped, slem, start
+
+
+def chebyshev(W, y, count):
+    rho, previous = slem(W), y
+    for k in range(count):
+        a = 1.0 if k == 0 else 2 / (1 + np.sqrt(1 - rho ** 2))
+        y, previous = a * (W @ y) - (a - 1) * previous, y
+    return y
+
+
+def inverse(H):
+    """Of H with eigenvalues of at least 1e-5 of their mean: there is no noise."""
+    values, vectors = np.linalg.eigh(H)
+    values = np.maximum(values, 1e-5 * np.trace(H) / len(H))
+    return vectors @ np.diag(1 / values) @ vectors.T
+
+
+CURVATURE = {"logistic": .25, "softmax": .5, "huber": 1, "poisson": 1}
+SLOPE = {"logistic": 1, "softmax": np.sqrt(2), "huber": .5, "poisson": 10, "least-squares": 1}
+
+
+def newton(p, W, rounds, steps=8, clip=.5, target=1.0, bound=np.sqrt(3)):
+    """Second moments once, then gradients, all averaged over the graph; models are averaged
+    in the rounds that are left. Squares take one release and no step. The moments of counts
+    weigh a record by its count."""
+    d, bound = p.X[0].shape[1], np.hypot(bound, p.constant)
+    X = [np.array([clipped(x, bound) for x in p.X[a]]) for a in p.agents]
+    answers = 1 if p.squares else steps + 1
+    each = (rounds - 1) // answers
+    of = [np.maximum(1, y) if p.loss == "poisson" else np.ones(len(y)) for y in p.y]
+    M = np.array([(x.T @ (w[:, None] * x)).ravel() for x, w in zip(X, of)])
+    M = chebyshev(W, M, each).reshape(N, d, d)
+    if p.squares:
+        b = np.array([x.T @ np.clip(p.y[a], -target, target) for a, x in enumerate(X)])
+        x = np.array([inverse(M[a]) @ b for a, b in enumerate(chebyshev(W, b, each))])
+    else:
+        x = start(p)
+        longest = clip * SLOPE[p.loss] * bound
+        for _ in range(steps):
+            g = np.array([sum(clipped(r, longest) for r in p.gradients(a, x[a])) for a in p.agents])
+            x = x - np.array([(inverse(M[a] * CURVATURE[p.loss]) @ g.reshape(d, -1)).ravel()
+                              for a, g in enumerate(chebyshev(W, g, each))])
+    for _ in range(rounds - 1 - each * answers):
+        x = W @ x
+    return x
+
+
+BINS = 3
+
+
+def weights(X):
+    """Rows of an additive model: of each number in [-1, 1] the weights of the two knots
+    beside it, and the constant."""
+    at = (np.clip(X, -1, 1) + 1) / 2 * BINS
+    hats = np.maximum(0, 1 - np.abs(at[:, :, None] - np.arange(BINS + 1)))
+    return np.hstack([hats.reshape(len(X), -1), np.ones((len(X), 1))])
+
+
+def simplex(v):
+    """The nearest point with values of at least 0 and sum 1, by bisection."""
+    low, high = v.min() - 1, v.max()
+    for _ in range(200):
+        t = (low + high) / 2
+        low, high = (t, high) if np.maximum(v - t, 0).sum() > 1 else (low, t)
+    return np.maximum(v - t, 0)
+
+
+def boosting(p, W, rounds, steps=9, clip=.5, swing=1.5, target=1.0):
+    """All features take their step together, by the averaged gradient of rows less the
+    mean row: theta_f <- theta_f - (c C_f + lam R_f)^-1 g_f, lam c n/100 without noise. p has
+    rows of weights. What the constant gains keeps the output of the mean row."""
+    K, F = BINS + 1, (p.X[0].shape[1] - 1) // (BINS + 1)
+    each, c = (rounds - 1) // (steps + 1), 2. if p.squares else .25
+    counts = chebyshev(W, np.array([X.sum(axis=0) for X in p.X]), each)
+    records = counts[:, -1]  # the constant's: of an agent, on the mean
+    mean = np.array([simplex(u) for u in (counts[:, :-1] / records[:, None]).reshape(-1, K)]).reshape(N, -1)
+    length = np.sqrt(1 + np.sum(mean * (1 - mean), axis=1))
+    walk = np.diff(np.eye(K), axis=0)
+    R = walk.T @ walk * (K - 1) / swing ** 2
+    slope = 2 * target if p.squares else 1.
+    x = np.tile(p.init, (N, 1))
+    for _ in range(steps):
+        g = np.zeros_like(x)
+        for a in p.agents:
+            rows = p.X[a] - np.append(mean[a], 0)
+            slopes = p.slopes(p.X[a] @ x[a], p.y[a])
+            g[a] = sum(clipped(r * s, clip * slope * length[a]) for r, s in zip(rows, slopes))
+        g = chebyshev(W, g, each)
+        for a in p.agents:
+            n = records[a]
+            gain = g[a, -1] / (c * n)
+            for f in range(F):
+                u = mean[a, f * K:f * K + K]
+                H = c * n * (np.diag(u) - np.outer(u, u)) + c * n / 100 * R
+                step = np.linalg.pinv(H, rcond=1e-9) @ g[a, f * K:f * K + K]
+                x[a, f * K:f * K + K] -= step
+                gain -= u @ step
+            x[a, -1] -= gain
+    return x

@@ -1,0 +1,125 @@
+"""Algorithms of wakes, pairs and tokens of reference.py, by given lists of wakes."""
+import numpy as np
+
+from problem import INIT, M, N, clipped, fit
+
+
+class Personal:
+    """The constants of Q(Theta) = 1/2 sum_{i<j} S_ij |Theta_i - Theta_j|^2
+    + mu sum_i D_i c_i L_i(Theta_i), L_i the mean loss + lam_i |theta|^2 (001, eq. 3)."""
+
+    def __init__(self, S, mu, lam=None, c=None, power=1.0, smooth=.25):
+        self.S, self.D, self.mu = S, S.sum(axis=1), mu
+        self.lam = np.array([lam or 1 / m for m in M])
+        self.c = np.array([c or (m / max(M)) ** power for m in M])
+        self.smooth = smooth + 2 * self.lam  # of the mean loss with its regulariser
+
+    def value(self, p, x):
+        q = sum(self.S[i, j] * np.sum((x[i] - x[j]) ** 2) for i in range(N) for j in range(i)) / 2
+        for i in range(N):
+            own = p.losses(p.X[i], p.y[i], x[i]).mean() + self.lam[i] * x[i] @ x[i]
+            q += self.mu * self.D[i] * self.c[i] * own
+        return float(q)
+
+
+def cut(v, clip, norm):
+    if clip is None:
+        return v
+    size = np.abs(v).sum() if norm == "l1" else np.linalg.norm(v)
+    return v * min(1, clip / max(size, 1e-300))
+
+
+def begin(p, q, start, fit_lam):
+    if start == "zero":
+        return np.zeros((N, 3))
+    if start == "init":
+        return np.tile(p.init, (N, 1))
+    return np.array([fit(p, i, fit_lam or q.lam[i]) for i in range(N)])
+
+
+def bcd(p, q, wakes, start="zero", fit_lam=None, propagate=0, updates=0, after="silent", clip=None,
+        norm="l2", gradients_of=None):
+    """001, eq. 4 and 6: a step of length 1/B_i on the block of who wakes. All neighbors
+    have the newest vectors. The first wakes of an agent may propagate its fit."""
+    x = begin(p, q, start, fit_lam)
+    own, count, answers = x.copy(), [0] * N, [[] for _ in range(N)]
+    for i in wakes:
+        mean = q.S[i] @ x / q.D[i]
+        muc = q.mu * q.c[i]
+        count[i] += 1
+        if count[i] <= propagate:
+            x[i] = (mean + muc * own[i]) / (1 + muc)
+            continue
+        if updates and count[i] - propagate > updates:
+            if after == "silent":
+                continue
+            g = np.mean(answers[i], axis=0)
+        else:
+            g = np.mean([cut(r, clip, norm) for r in (gradients_of or p).gradients(i, x[i])],
+                        axis=0)
+            answers[i].append(g)
+        alpha = 1 / (1 + muc * q.smooth[i])
+        x[i] = (1 - alpha) * x[i] + alpha * (mean - muc * (g + 2 * q.lam[i] * x[i]))
+    return x
+
+
+def local_fit(p, q, fit_lam=None):
+    return begin(p, q, "fit", fit_lam)
+
+
+def gossip_admm(p, q, pairs, rho=1.0, steps=10, start="zero", fit_lam=None, clip=None):
+    """Vanhaesebrouck, Bellet, Tommasi 2017. theta[l][a] is l's copy of a's model; Z and
+    Lam are kept by edge, end and model."""
+    x = begin(p, q, start, fit_lam)
+    near = [[h for h in range(N) if q.S[l, h] > 0] for l in range(N)]
+    theta = [{a: x[a].copy() for a in near[l] + [l]} for l in range(N)]
+    Z = {(l, h, a): x[a].copy() for l in range(N) for h in near[l] for a in (l, h)}
+    Lam = {k: np.zeros(3) for k in Z}
+    for i, j in pairs:
+        for l in (i, j):
+            minimise(p, q, l, near[l], theta[l], Z, Lam, rho, steps, clip)
+        for a in (i, j):
+            u = [theta[l][a] + Lam[l, h, a] / rho for l, h in ((i, j), (j, i))]
+            for l, h in ((i, j), (j, i)):
+                Z[l, h, a] = (u[0] + u[1]) / 2
+                Lam[l, h, a] = Lam[l, h, a] + rho * (theta[l][a] - Z[l, h, a])
+    return [theta[l][l] for l in range(N)]
+
+
+def minimise(p, q, l, near, theta, Z, Lam, rho, steps, clip):
+    """Gradient steps on l's own model, its copies at their minimisers."""
+    def copies():
+        for h in near:
+            w = q.S[l, h] / 2
+            theta[h] = (w * theta[l] + rho * Z[l, h, h] - Lam[l, h, h]) / (w + rho)
+
+    loss = q.mu * q.D[l] * q.c[l]
+    length = 1 / (loss * q.smooth[l] + q.D[l] / 2 + rho * len(near))
+    for _ in range(steps):
+        copies()
+        x = theta[l]
+        g = loss * (p.answer(l, x, clip) + 2 * q.lam[l] * x)
+        for h in near:
+            g = g + q.S[l, h] / 2 * (x - theta[h]) + Lam[l, h, l] + rho * (x - Z[l, h, l])
+        theta[l] = x - length * g
+    copies()
+
+
+def walk(p, hops, eta, clip=None, most=None, radius=None, unit="owner"):
+    """004: tokens visit agents, which take a step on their own gradient while they have
+    answers left. hops has a list of visits for each token, all in step."""
+    tokens, rounds = len(hops), len(hops[0])
+    most = most or int(np.ceil(1.25 * tokens * rounds / N))
+    x, given = np.tile(INIT, (tokens, 1)), [0] * N
+    for t in range(rounds):
+        for k in range(tokens):
+            i = hops[k][t]
+            if given[i] == most:
+                continue
+            given[i] += 1
+            if unit == "owner":
+                g = clipped(p.answer(i, x[k]), clip)
+            else:
+                g = p.answer(i, x[k], clip)
+            x[k] = clipped(x[k] - eta(t, rounds) * g, radius)
+    return x
