@@ -124,8 +124,8 @@ func (r *Run) readLedgers(path string) error {
 			Head    string            `json:"head"`
 			Records []json.RawMessage `json:"records"`
 		}
-		if err := dec.Decode(&line); err != nil {
-			return jsontext.Error(path, b, err, "the ledgers of a run")
+		if err := jsontext.Next(path, b, dec, &line, "the ledgers of a run"); err != nil {
+			return err
 		}
 		r.Ledgers = append(r.Ledgers, LedgerHead{line.Agents, line.Head, len(line.Records)})
 	}

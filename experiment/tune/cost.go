@@ -165,8 +165,8 @@ func readRunLedgers(path string, agents int) ([][]ledger.Record, error) {
 	dec := json.NewDecoder(bytes.NewReader(b))
 	for dec.More() {
 		var line rundir.LedgerLine
-		if err := dec.Decode(&line); err != nil {
-			return nil, jsontext.Error(path, b, err, "the ledgers of a run")
+		if err := jsontext.Next(path, b, dec, &line, "the ledgers of a run"); err != nil {
+			return nil, err
 		}
 		members, err := parseRanges(line.Agents)
 		if err != nil {

@@ -50,6 +50,17 @@ func Error(file string, b []byte, err error, allowed string) error {
 	return e
 }
 
+// Next reads the next value of d, which decodes b, as Error says.
+func Next(file string, b []byte, d *json.Decoder, v any, allowed string) error {
+	before := d.InputOffset()
+	err := d.Decode(v)
+	var kind *json.UnmarshalTypeError
+	if errors.As(err, &kind) { // it counts from the value on
+		kind.Offset += before
+	}
+	return Error(file, b, err, allowed)
+}
+
 // values are what the decoder calls values.
 var values = map[string]string{"string": "a text", "number": "a number", "bool": "true or false",
 	"array": "a list", "object": "an object"}

@@ -69,3 +69,25 @@ func TestError(t *testing.T) {
 		}
 	}
 }
+
+// In a file of several values lines are those of the file.
+func TestNext(t *testing.T) {
+	for text, want := range map[string]string{
+		"{\"name\": \"a\"}\n\n{\"name\": \"b\"}\n": "",
+		"{\"name\": \"a\"}\n\n{\"name\": 2}\n":     "f:3: name: found a number, allowed: a text",
+		"{\"name\": \"a\"}\n{\n\"rounds\": 1.5}\n": "f:3: rounds: found 1.5, " +
+			"allowed: a whole number, 0 or more",
+		"{\"name\": \"a\"}\n{\"name\": \"b\"": "f:2: found an end in the middle, allowed: files",
+		"{\"name\": \"a\"}\n\n\n{\"name\" \"b\"}\n": "f:4: found no JSON: " +
+			"invalid character '\"' after object key, allowed: files",
+	} {
+		d := json.NewDecoder(bytes.NewReader([]byte(text)))
+		var err error
+		for err == nil && d.More() {
+			err = jsontext.Next("f", []byte(text), d, new(file), "files")
+		}
+		if err == nil && want != "" || err != nil && err.Error() != want {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}
