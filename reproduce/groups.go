@@ -72,19 +72,9 @@ func (g *Groups[T]) Accuracy(run T) Sample {
 
 // Less is a figure of each row of a run less that of the other's with the same seed, over
 // the seeds that both have: of a study that is not whole two runs may have others.
-func (g *Groups[T]) Less(run, other T, figure func(*sweep.Row) float64) (difference Sample) {
-	theirs := map[string]float64{}
-	rows := g.Of(other)
-	for i := range rows {
-		theirs[SeedOf(&rows[i])] = figure(&rows[i])
-	}
-	rows = g.Of(run)
-	for i := range rows {
-		if x, ok := theirs[SeedOf(&rows[i])]; ok {
-			difference = append(difference, figure(&rows[i])-x)
-		}
-	}
-	return difference
+func (g *Groups[T]) Less(run, other T, figure func(*sweep.Row) float64) Sample {
+	both := g.Shared(run, other)
+	return both.Sample(run, figure).Less(both.Sample(other, figure))
 }
 
 // AccuracyLess is Less of accuracies, in percent.

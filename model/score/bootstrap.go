@@ -266,11 +266,10 @@ func quantile(sorted []float64, q float64) float64 {
 }
 
 // FewestCompared is the fewest records, or persons, of which differences have an
-// interval. Two models
-// that are equally good differ by chance, and intervals of a few records are so narrow
-// that they call one of them better: at level .95 those of r2 do in 41 % of samples of 3
-// records, in 16 % of 7 and in 5 to 12 % of 20. Of one record the interval had no width,
-// so that each that told the models apart called one better.
+// interval. Two models that are equally good differ by chance, and intervals of a few
+// records are so narrow that they call one of them better: at level .95 those of r2 do in
+// 41 % of samples of 3 records, in 16 % of 7 and in 5 to 12 % of 20. Of one record the
+// interval had no width, so that each that told the models apart called one better.
 const FewestCompared = 20
 
 // Less returns by how much a figure of j is above that of other, with the interval of

@@ -52,7 +52,8 @@ func TestPairsOfPart(t *testing.T) {
 			notes = append(notes, n)
 		}
 	}
-	want := "sigma 0.02, 1 record a round: AdaD2P less ClipD2P, C = 1 is +0.00 ± 0.00 points over 2 seeds, " +
+	want := "sigma 0.02, 1 record a round: AdaD2P less ClipD2P, C = 1 is +0.00 ± 0.00 points over " +
+		"2 seeds, " +
 		"two-sided p 1 of a paired t test"
 	if !slices.Equal(notes, []string{want}) {
 		t.Errorf("%q, want %q alone", notes, want)
