@@ -2,7 +2,6 @@ package adad2p
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"sotto/experiment/sweep"
 	"strconv"
@@ -65,9 +64,6 @@ func boundsReport(f *reproduce.Results) *reproduce.Document {
 			break
 		}
 		ends := fig.Curves[0].Points
-		if len(ends) == 0 {
-			continue // a folder without its curves
-		}
 		flat := func(x float64) plot.Point { return reproduce.At(x, level.value) }
 		fig.Curves = append(fig.Curves, plot.Curve{Name: level.name,
 			Points: []plot.Point{flat(ends[0].X), flat(ends[len(ends)-1].X)}, Dashed: true})
@@ -107,10 +103,8 @@ func squared(points []plot.Point, n float64) []plot.Point {
 // largest is the largest gradient norm of each run at any evaluation.
 func (r pushRows) largest(p push) reproduce.Sample {
 	return r.Sample(p, func(row *sweep.Row) float64 {
-		if _, values := r.Series(row, "gradient_max", "all"); len(values) > 0 {
-			return slices.Max(values)
-		}
-		return math.NaN()
+		_, values := r.Series(row, "gradient_max", "all")
+		return slices.Max(values)
 	})
 }
 
@@ -126,9 +120,6 @@ func (r pushRows) leastBounds(p push, s setup, m contraction) []any {
 		l := looksOf(func(metric, agent string) ([]uint64, []float64) {
 			return r.Series(&row, metric, agent)
 		})
-		if len(l.rounds) == 0 {
-			continue // a folder without its curves
-		}
 		b := wholeBound{step: s.step.first, rounds: float64(l.rounds[len(l.rounds)-1]), agents: 20,
 			smooth: l.leastSmooth(), gap: l.losses[0] - slices.Min(l.losses), within: l.spread(),
 			mixing: m.factor()}

@@ -103,9 +103,6 @@ func (l looks) meanRecord() float64 {
 
 // trapezoid is the mean of f over the rounds between the first and the last look.
 func trapezoid(rounds []uint64, values []float64, f func(float64) float64) float64 {
-	if len(rounds) == 0 {
-		return math.NaN()
-	}
 	sum := 0.
 	for k := 1; k < len(values); k++ {
 		sum += float64(float64(rounds[k]-rounds[k-1]) * (f(values[k]) + f(values[k-1])) / 2)
@@ -132,9 +129,6 @@ func ordersWhole(f *reproduce.Results) *reproduce.Document {
 			l := looksOf(func(metric, agent string) ([]uint64, []float64) {
 				return rows.Series(&row, metric, agent)
 			})
-			if len(l.rounds) == 0 {
-				continue // a folder without its curves
-			}
 			b.within = l.spread()
 			g := slices.Max(l.largest)
 			adaptive, fixed := b.noise(l.meanRecord()), b.noise(g*g) // dσ² = 1
