@@ -47,9 +47,13 @@ func qualitySection(groups []*group) (Section, bool) {
 		". " + aboutClass(groups)
 	if isSingle(groups) {
 		r := groups[0].runs[0]
-		if level := r.Summary.Figures.Level; level > 0 {
-			text += fmt.Sprintf(" Intervals are of the mean over agents, by a bootstrap of the test records "+
-				"at level %g, for models that stay as they are.", level)
+		if f := r.Summary.Figures; f.Level > 0 {
+			drawn := "test records"
+			if f.Persons > 0 {
+				drawn = fmt.Sprintf("%d persons whose the test records are", f.Persons)
+			}
+			text += fmt.Sprintf(" Intervals are of the mean over agents, by a bootstrap of the %s "+
+				"at level %g, for models that stay as they are.", drawn, f.Level)
 		}
 		sec.Tables = append(sec.Tables, detailTables(r)...)
 	} else {

@@ -114,7 +114,9 @@ Say how good a model is on the labelled records of a table of yours: every figur
 level .95,
 beside that of the most frequent class or the mean target of these records. Without --data the test records \
 of the
-run's own data set are taken, for a simulated run.
+run's own data set are taken, for a simulated run. Rows of one id are one person's, and intervals draw \
+persons;
+a model without a schema reads no ids of a file.
 
 What is printed are exact figures of records, and as private as these.`),
 		Example: "  sotto evaluate west/state --data known.csv",
@@ -157,7 +159,8 @@ func (f *modelFlags) evaluate(m *trained.Model, dir string) (*trained.Evaluation
 
 func printEvaluation(w io.Writer, e *trained.Evaluation) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "records\t%d, and %s without a prediction\n", e.Records, config.Count(e.Dropped, "row"))
+	fmt.Fprintf(t, "records\t%d%s, and %s without a prediction\n", e.Records, ofPersons(e.Persons),
+		config.Count(e.Dropped, "row"))
 	fmt.Fprintf(t, "baseline\t%s\n", e.BaselineOf)
 	if e.Unit != "" {
 		fmt.Fprintf(t, "unit\t%s\n", e.Unit)

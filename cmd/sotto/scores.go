@@ -29,7 +29,8 @@ func sayFigures(row func(what, format string, args ...any), state string, r *own
 		row(r.Metric, "%.4g on %d own test records", r.Value, r.Tests)
 		simple = "the mean target of the own training records"
 	}
-	row(name, "%s on %d own test records", inWords(s.Together.Figures[name], s.Bootstrap), r.Tests)
+	row(name, "%s on %d own test records%s", inWords(s.Together.Figures[name], s.Bootstrap), r.Tests,
+		ofPersons(s.Persons))
 	row("baseline", "%s, for %s", inWords(s.Baseline.Figures[name], s.Bootstrap), simple)
 	if s.Alone != nil {
 		row("alone", "%s, trained on the own records only, without noise",
@@ -49,6 +50,14 @@ func sayFigures(row func(what, format string, args ...any), state string, r *own
 		row("warning", "training together was worse than alone: the difference in %s is %s", name,
 			inWords(s.LessAlone[name], s.Bootstrap))
 	}
+}
+
+// ofPersons says that persons were drawn for intervals, in the place of records.
+func ofPersons(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" of %d persons, who are drawn", n)
 }
 
 // joiningText says whether it was worth it: what the owner's own model is better than the

@@ -209,7 +209,7 @@ func intervals(out *rundir.Figures, models []judged, persons []int32) error {
 	if err != nil {
 		return err
 	}
-	out.Level = b.Level
+	out.Level, out.Persons = b.Level, score.Persons(persons)
 	for i := range out.Lines {
 		l := &out.Lines[i]
 		// a width of 0, where all resamples agree, would claim certainty

@@ -11,6 +11,9 @@ import (
 // alone.
 type Scores struct {
 	Bootstrap score.Bootstrap `json:"bootstrap"`
+	// Persons of whom some have several records are drawn in the place of records; 0:
+	// records are.
+	Persons int `json:"persons,omitempty"`
 	// Classes are the names by number. Figures of two classes are about the second one.
 	Classes  []string     `json:"classes,omitempty"`
 	Together *ModelScores `json:"together"`        // the model of the run
@@ -89,8 +92,9 @@ func ScoresOf(owner *Owner, together []tensor.Vec, alone tensor.Vec) (*Scores, e
 		}
 		sets = append(sets, []score.Scored{s})
 	}
-	out := &Scores{Bootstrap: score.Usual(), Classes: o.classNames()}
-	all, err := out.Bootstrap.JudgeBy(o.e.Task.Split.Test.Units, sets...)
+	persons := o.e.Task.Split.Test.Units
+	out := &Scores{Bootstrap: score.Usual(), Persons: score.Persons(persons), Classes: o.classNames()}
+	all, err := out.Bootstrap.JudgeBy(persons, sets...)
 	if err != nil {
 		return nil, err
 	}

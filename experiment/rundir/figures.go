@@ -38,6 +38,9 @@ type Figures struct {
 	// Level is that of the intervals; 0: there are none, because agents have test records
 	// of their own, or there are too many predictions to resample.
 	Level float64 `json:"level,omitempty"`
+	// Persons of whom some have several test records were drawn for the intervals, in the
+	// place of records; 0: records were.
+	Persons int `json:"persons,omitempty"`
 	// Confusion counts records of all tested agents' models: a row for each class, a
 	// column for each that is predicted. Left out with more than 20 classes.
 	Confusion [][]int `json:"confusion,omitempty"`
@@ -50,7 +53,7 @@ type FigureLine struct {
 	Name   string `json:"name"`
 	Agents int    `json:"agents"` // that have it; where none has, Undefined says why
 	Over   *Stats `json:"over_agents,omitempty"`
-	// Interval is of the mean over agents, by a bootstrap of the test records.
+	// Interval is of the mean over agents, by a bootstrap of the test records or persons.
 	Interval  *[2]float64 `json:"interval,omitempty"`
 	Baseline  *float64    `json:"baseline,omitempty"` // mean over the agents' test records
 	Undefined string      `json:"undefined,omitempty"`

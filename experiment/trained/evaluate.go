@@ -15,7 +15,10 @@ import (
 // package score defines them. They are statistics of those records: private where these
 // are.
 type Evaluation struct {
-	Records   int             `json:"records"`
+	Records int `json:"records"`
+	// Persons of whom some have several records are drawn in the place of records; 0:
+	// records are.
+	Persons   int             `json:"persons,omitempty"`
 	Dropped   int             `json:"rows_without_prediction"`
 	Bootstrap score.Bootstrap `json:"bootstrap"`
 	// Classes are the names in order. Figures of two classes are about the second one.
@@ -52,7 +55,8 @@ type labelled struct {
 }
 
 // Evaluate judges the model on records of ReadLabelled. The baseline predicts the most
-// frequent class, or the mean target, of the very same records.
+// frequent class, or the mean target, of the very same records. Records of one id are one
+// person's; a model without a schema reads no ids, and takes each as another person's.
 func (m *Model) Evaluate(r *Records) (*Evaluation, error) {
 	if r == nil {
 		return nil, errNoRecords
@@ -64,7 +68,7 @@ func (m *Model) Evaluate(r *Records) (*Evaluation, error) {
 	if r.Labels == nil && r.Targets == nil {
 		return nil, config.Bad("records", "no labels", "records of ReadLabelled")
 	}
-	e, err := m.judge(z, labelled{r.Labels, r.Labels, r.Targets, r.Targets, nil, "these records"})
+	e, err := m.judge(z, labelled{r.Labels, r.Labels, r.Targets, r.Targets, r.persons(), "these records"})
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +131,8 @@ func (m *Model) judge(z tensor.Mat, l labelled) (*Evaluation, error) {
 	}
 	var own, simple score.Scored
 	var err error
-	e := &Evaluation{Records: z.Rows, Bootstrap: score.Usual(), Classes: m.Classes()}
+	e := &Evaluation{Records: z.Rows, Persons: score.Persons(l.persons), Bootstrap: score.Usual(),
+		Classes: m.Classes()}
 	rows := make([]float64, 0, z.Rows*z.Cols)
 	for i := range z.Rows {
 		for _, v := range z.Row(i) {

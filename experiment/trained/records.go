@@ -14,7 +14,7 @@ type Records struct {
 	X       tensor.Mat // a row of Features for each record
 	Labels  []int32    // of ReadLabelled for classes: indices of Classes
 	Targets []float64  // of ReadLabelled for a number, in its own unit, within its bounds
-	IDs     []string   // nil where the file has none
+	IDs     []string   // nil where the file has none: whose each record is
 	Lines   []int      // of each record in the file
 	// Dropped are the lines of rows that get no prediction: a cell is missing, and what
 	// the owners agreed on says to leave such rows out.
@@ -86,6 +86,25 @@ func (m *Model) bySchema(path string, how schema.Reading, labelled bool) (*Recor
 		r.Targets = m.targets(of.Targets)
 	}
 	return r, nil
+}
+
+// persons numbers whose each record is, by its id; one without an id is nobody else's.
+// nil where all are of different persons.
+func (r *Records) persons() []int32 {
+	of, number := make([]int32, len(r.IDs)), map[string]int32{}
+	for i, id := range r.IDs {
+		if id == "" {
+			id = fmt.Sprintf("\x00%d", i)
+		}
+		if _, ok := number[id]; !ok {
+			number[id] = int32(len(number))
+		}
+		of[i] = number[id]
+	}
+	if len(number) == len(of) {
+		return nil
+	}
+	return of
 }
 
 // targets are in their own unit.

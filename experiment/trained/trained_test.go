@@ -136,6 +136,54 @@ func TestPredictUnscales(t *testing.T) {
 	}
 }
 
+// Eight rows of each of 25 persons tell as much as one row of each: persons are drawn,
+// and the figures of a person's equal rows are those of one.
+func TestEvaluateDrawsPersons(t *testing.T) {
+	conf := "[data]\ndataset = \"table\"\n[model]\nname = \"least-squares\"\n"
+	withID := strings.Replace(numberSchema, "version = 1\n",
+		"version = 1\n[[column]]\nname = \"who\"\nkind = \"id\"\n", 1)
+	m := load(t, folder(t, conf, withID, "1x1x1, 0 classes", tensor.Vec{1}), "0")
+	evaluate := func(rows int, id func(person, row int) string) *trained.Evaluation {
+		t.Helper()
+		text := "who,cost,a\n"
+		for p := range 25 {
+			for k := range rows {
+				text += fmt.Sprintf("%s,%d,%d\n", id(p, k), 100+(p*p*37)%200, p%10)
+			}
+		}
+		path := filepath.Join(t.TempDir(), "known.csv")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r, err := m.ReadLabelled(path, schema.Reading{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := m.Evaluate(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	persons := evaluate(8, func(p, _ int) string { return fmt.Sprint("p", p) })
+	one := evaluate(1, func(p, _ int) string { return fmt.Sprint("p", p) })
+	rows := evaluate(8, func(p, k int) string { return fmt.Sprint("p", p, "r", k) })
+	nameless := evaluate(8, func(p, k int) string { return "" })
+	if persons.Persons != 25 || one.Persons != 0 || rows.Persons != 0 || nameless.Persons != 0 {
+		t.Errorf("%d, %d, %d and %d persons, want 25 and none", persons.Persons, one.Persons, rows.Persons,
+			nameless.Persons)
+	}
+	width := func(e *trained.Evaluation) float64 {
+		in := e.Figures["mae"].Interval
+		return in[1] - in[0]
+	}
+	if math.Abs(width(persons)/width(one)-1) > 1e-9 || width(persons) < 2*width(rows) ||
+		width(rows) != width(nameless) {
+		t.Errorf("widths %v of persons, %v of one row each, %v of rows, %v without ids", width(persons),
+			width(one), width(rows), width(nameless))
+	}
+}
+
 func TestReadByPosition(t *testing.T) {
 	m := load(t, folder(t, csvRun+"[model]\nname = \"logistic\"\n", "", "1x2x1, 2 classes",
 		tensor.Vec{1, 0}), "mean")

@@ -215,6 +215,15 @@ func byPerson(persons []int32, records int) ([][]int32, error) {
 	return whose, nil
 }
 
+// Persons is how many persons JudgeBy draws; 0 where it draws records.
+func Persons(of []int32) int {
+	whose, err := byPerson(of, len(of))
+	if err != nil || len(whose) == len(of) {
+		return 0
+	}
+	return len(whose)
+}
+
 // draw counts how often each record is in a resample of persons.
 func (b Bootstrap) draw(w []int32, whose [][]int32, resample int) {
 	clear(w)
