@@ -22,15 +22,15 @@ const (
 	ZeroOut
 )
 
-var adjacencyNames = [...]string{AddRemove: "add-remove", ReplaceOne: "replace-one", ZeroOut: "zero-out"}
+var adjacencyNames = [...]string{"nothing", AddRemove: "add-remove", ReplaceOne: "replace-one", ZeroOut: "zero-out"}
 
 const adjacencyAllowed = "add-remove, replace-one or zero-out"
 
 func (a Adjacency) valid() bool { return a >= AddRemove && a <= ZeroOut }
 
-// String returns "add-remove", "replace-one" or "zero-out".
+// String returns "add-remove", "replace-one" or "zero-out"; of the zero value "nothing".
 func (a Adjacency) String() string {
-	if !a.valid() {
+	if int(a) >= len(adjacencyNames) {
 		return fmt.Sprintf("Adjacency(%d)", uint8(a))
 	}
 	return adjacencyNames[a]
@@ -92,7 +92,7 @@ const (
 	UnitPerson
 )
 
-var unitNames = [...]string{UnitRecord: "record", UnitGroup: "group", UnitOwner: "owner",
+var unitNames = [...]string{"nothing", UnitRecord: "record", UnitGroup: "group", UnitOwner: "owner",
 	UnitPerson: "person"}
 
 const unitAllowed = "record, group, owner or person"
@@ -164,9 +164,9 @@ func (u Unit) members() int {
 	return 1
 }
 
-// String returns "record", "group(k)", "owner" or "person(column)".
+// String returns "record", "group(k)", "owner", "person(column)"; of no unit "nothing".
 func (u Unit) String() string {
-	if u.validate() != nil {
+	if u != (Unit{}) && u.validate() != nil {
 		return fmt.Sprintf("Unit(%d,%d)", u.Kind, u.Size)
 	}
 	if u.Kind == UnitGroup {

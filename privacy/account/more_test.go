@@ -427,6 +427,13 @@ func TestNames(t *testing.T) {
 			t.Errorf("%v: %v, %v", a, b, err)
 		}
 	}
+	var none Event
+	if s := none.Adjacency.String() + " " + none.Unit.String(); s != "nothing nothing" {
+		t.Errorf("what is not set is called %q", s)
+	}
+	if a, err := ParseAdjacency("nothing"); err == nil {
+		t.Errorf("nothing is adjacency %v", a)
+	}
 	if a, err := ParseAdjacency("replace_one"); err != nil || a != ReplaceOne {
 		t.Errorf("underscore: %v, %v", a, err)
 	}
