@@ -200,7 +200,7 @@ func Expectations(e *Experiment) []string {
 func noiseOf(e *Experiment) float64 {
 	squares := 0.
 	for i := range e.File.Topology.Agents {
-		squares += math.Pow(planOf(e, i).Noise/e.Setup.Scheme.Counts(e.Seats.ID(0)), 2)
+		squares += math.Pow(planOf(e, i).Noise/e.Setup.Scheme.Counts(e.Seats.ID(min(i, len(e.Plans)-1))), 2)
 	}
 	return math.Sqrt(squares)
 }

@@ -75,6 +75,21 @@ func TestNoiseBesideACurator(t *testing.T) {
 	}
 }
 
+// Noise that neighbors share cancels in the sum, whatever it counts for at each owner: n
+// owners with own noise of 2 leave 2 √n, on a star as on a ring.
+func TestSharedNoiseLeavesTheOwnOne(t *testing.T) {
+	for _, curious := range []string{"neighbors", "one", "none"} {
+		for _, graph := range []string{"star", "path", "ring"} {
+			got := answersSigma(t, "topology.agents=5", "topology.graph="+graph, "rounds=500",
+				"algorithm.acceleration=plain", "privacy.mechanism=decor", "privacy.curious="+curious,
+				"privacy.pair_noise_ratio=5", "privacy.noise_multiplier=2")
+			if want := 2 * math.Sqrt(5); math.Abs(got-want) > 1e-9*want {
+				t.Errorf("%s curious, %s: noise %v, want %v", curious, graph, got, want)
+			}
+		}
+	}
+}
+
 // answersSigma is the noise of the sums that a run has planned.
 func answersSigma(t *testing.T, set ...string) float64 {
 	t.Helper()
