@@ -96,9 +96,9 @@ func TestSharedNoiseLeavesTheOwnOne(t *testing.T) {
 // its deviations with a probability below 1e-10.
 func TestSharedNoiseOfUnequalOwners(t *testing.T) {
 	const doubt = "does not cancel"
-	e := questions(t, "topology.agents=7", "topology.graph=complete", "rounds=2", "algorithm.ask=[\"count()\"]",
-		"algorithm.shares=[1]", "algorithm.acceleration=plain", "privacy.mechanism=decor",
-		"privacy.pair_noise_ratio=1e4")
+	e := questions(t, "topology.agents=7", "topology.graph=complete", "rounds=2",
+		"algorithm.ask=[\"count()\"]", "algorithm.shares=[1]", "algorithm.acceleration=plain",
+		"privacy.mechanism=decor", "privacy.pair_noise_ratio=1e4")
 	if n := e.Plans[0].Public.Records; n == e.Plans[6].Public.Records {
 		t.Fatalf("all have %d records", n)
 	}
