@@ -34,7 +34,7 @@ const searchFile = "search.sha256"
 // drawSecrets reads or draws the secret, and the number of trials that follows from it.
 func (w *searching) drawSecrets() (err error) {
 	if !w.t.p.Simulated {
-		if err = w.sameSearch(); err != nil {
+		if err = sameSearch(w); err != nil {
 			return err
 		}
 		if w.t.draws.secret, err = w.secret(); err != nil {
@@ -45,10 +45,10 @@ func (w *searching) drawSecrets() (err error) {
 	return err
 }
 
-// sameSearch refuses the secret of another search: what is chosen twice from trials of one
-// secret, by other laws or scores, is no two selections whose costs add up. Directories
-// of earlier versions do not say whose they are.
-func (w *searching) sameSearch() error {
+// sameSearch refuses the secret of another search: what is chosen twice from trials of
+// one secret, by other laws or scores, is no two selections whose costs add up.
+// Directories of earlier versions do not say whose they are.
+func sameSearch(w *searching) error {
 	digest, err := w.t.digest()
 	if err != nil {
 		return err
@@ -59,8 +59,8 @@ func (w *searching) sameSearch() error {
 		return atomicfile.Write(path, []byte(digest+"\n"))
 	}
 	if found := strings.TrimSpace(string(b)); err == nil && found != digest {
-		err = &config.Error{File: path, Found: found, Allowed: digest + ", that of this search: one of other " +
-			"keys is a new one, in another directory, and costs its owners again"}
+		err = &config.Error{File: path, Found: found, Allowed: digest + ", that of this search: one of " +
+			"other keys is a new one, in another directory, and costs its owners again"}
 	}
 	return err
 }
