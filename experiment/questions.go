@@ -183,15 +183,12 @@ func Expectations(e *Experiment) []string {
 		return nil
 	}
 	var all []string
-	level, noise := e.File.Algorithm.Level, noiseOf(e)
+	records := 0.
+	if seesAll(e) && !e.File.Privacy.adjacency.HidesCount() {
+		records = float64(e.Task.Split.Train.Len())
+	}
 	for k := range q.Parts {
-		text := fmt.Sprintf("%s: each count within %.3g records of what there is, at level %g",
-			q.Parts[k].Text, q.Expected(k, noise, level), level)
-		if seesAll(e) && !e.File.Privacy.adjacency.HidesCount() {
-			n := float64(e.Task.Split.Train.Len())
-			text += fmt.Sprintf("; of %.0f spread evenly %.2g %%", n, 100*q.Relative(k, noise, level, n))
-		}
-		all = append(all, text)
+		all = append(all, q.Foretell(k, noiseOf(e), e.File.Algorithm.Level, records))
 	}
 	return all
 }
@@ -200,7 +197,7 @@ func Expectations(e *Experiment) []string {
 func noiseOf(e *Experiment) float64 {
 	squares := 0.
 	for i := range e.File.Topology.Agents {
-		squares += math.Pow(planOf(e, i).Noise/e.Setup.Scheme.Counts(e.Seats.ID(0)), 2)
+		squares += math.Pow(planOf(e, i).Noise/e.Setup.Scheme.Counts(e.Seats.ID(min(i, len(e.Plans)-1))), 2)
 	}
 	return math.Sqrt(squares)
 }

@@ -7,6 +7,7 @@ import (
 
 	"sotto/agent"
 	"sotto/config"
+	"sotto/oracle"
 	"sotto/privacy"
 	"sotto/privacy/account/network"
 )
@@ -116,10 +117,11 @@ func Spread(e *Experiment, i int) float64 {
 	return math.Sqrt(1+float64(len(s.Neighbors(id)))*s.Ratio*s.Ratio) / s.Counts(id)
 }
 
-// warnUnequal says where shared noise does not cancel.
+// warnUnequal says where shared noise does not cancel: sums are divided by nothing.
 func (e planner) warnUnequal() {
+	sums := e.File.Kind().Batches == oracle.Sum
 	for i := range e.Plans {
-		if e.Plans[i].Public.ExpectedBatchSize != e.Plans[0].Public.ExpectedBatchSize {
+		if !sums && e.Plans[i].Public.ExpectedBatchSize != e.Plans[0].Public.ExpectedBatchSize {
 			e.Notes.Warnings = append(e.Notes.Warnings,
 				"mechanism decor: agents' batch sizes differ, so that the noise "+
 					"of pairs does not cancel in the mean")

@@ -89,16 +89,47 @@ func (p *Plan) Answers(sums []float64, sigma float64, o Answerer) ([]Answer, err
 }
 
 // Expected is the half width of the interval of a count of a question, before anything is
-// asked: what noise of deviation sigma in units of the clip makes of it. k is a place in
-// Parts, sigma at least 0, level inside (0, 1).
+// asked: what noise of deviation sigma in units of the clip makes of it. Of a sum it is
+// that of the sum, in its own unit, and of an evaluation of scores that of a class, whose
+// count is a sum over all bins. k is a place in Parts, sigma at least 0, level inside (0,
+// 1).
 func (p *Plan) Expected(k int, sigma, level float64) float64 {
+	half := p.half(k, sigma, level)
+	switch s := p.Parts[k].shape.(*grouped).one.(type) {
+	case *total:
+		half *= s.most
+	case *ranks:
+		half *= math.Sqrt(float64(s.bins.dim()))
+	}
+	return half
+}
+
+// half is half an interval of one number of the release, in units of a count.
+func (p *Plan) half(k int, sigma, level float64) float64 {
 	return math.Sqrt2 * math.Erfinv(level) * sigma / p.Parts[k].Weight
 }
 
-// Relative is the part that Expected is of what a count of a question holds where that
-// many records are spread evenly over its groups, bins and cells.
+// Relative is the part that the noise of a count of a question is of what it holds where
+// that many records are spread evenly over its groups, bins and cells; of a sum it is a
+// part of the largest one that they can have.
 func (p *Plan) Relative(k int, sigma, level, records float64) float64 {
-	return p.Expected(k, sigma, level) * p.cells(k) / records
+	return p.half(k, sigma, level) * p.cells(k) / records
+}
+
+// Foretell says Expected of a question in words, and Relative where the number of records
+// is above 0.
+func (p *Plan) Foretell(k int, sigma, level, records float64) string {
+	what, unit, of := "count", " records", ""
+	if p.Parts[k].Kind == "sum" {
+		what, unit, of = "sum", "", " of the largest sum"
+	}
+	text := fmt.Sprintf("%s: each %s within %.3g%s of what there is, at level %g", p.Parts[k].Text, what,
+		p.Expected(k, sigma, level), unit, level)
+	if records > 0 {
+		text += fmt.Sprintf("; of %.0f spread evenly %.2g %%%s", records,
+			100*p.Relative(k, sigma, level, records), of)
+	}
+	return text
 }
 
 // count is a number of records: never below 0.

@@ -334,6 +334,42 @@ func TestDifferencing(t *testing.T) {
 	}
 }
 
+// What is foretold of a question is how wide the intervals of its answer are: of its
+// counts, of a sum in its own unit, of an evaluation those of the classes.
+func TestForetoldIntervals(t *testing.T) {
+	const sigma, level = 3, .9
+	vars := append(variables()[:5:5], judgedVariables("no", "yes")...)
+	for text, name := range map[string]string{"count() by sex": "count", "sum(age)": "sum",
+		"sum(bmi) by sex": "sum", "mean(age)": "count", "table(sex)": "count", "ttest(age, sex)": "count",
+		"correlation(age, bmi)": "count", "evaluation()": "count", "evaluation(50) by sex": "count"} {
+		p, err := query.Compile([]string{"variance(age)", text}, []float64{2, 1}, vars)
+		if err != nil {
+			t.Fatal(err)
+		}
+		many := make([]float64, p.Dim)
+		for k := range many {
+			many[k] = 1e6 // no interval ends at 0
+		}
+		got, err := p.Answers(many, sigma, query.Answerer{Level: level})
+		if err != nil {
+			t.Fatal(err)
+		}
+		widest := 0.
+		for _, r := range got[1].Rows {
+			if r.Name == name {
+				widest = max(widest, (r.High-r.Low)/2)
+			}
+		}
+		if want := p.Expected(1, sigma, level); math.Abs(widest/want-1) > 1e-6 {
+			t.Errorf("%s: intervals of %v, foretold %v", text, widest, want)
+		}
+		said := p.Foretell(1, sigma, level, 10)
+		if !strings.Contains(said, fmt.Sprintf("each %s within %.3g", name, widest)) {
+			t.Errorf("%s: %q, intervals of %v", text, said, widest)
+		}
+	}
+}
+
 // With relative shares every question's error is the same part of what its cells hold.
 func TestRelativeShares(t *testing.T) {
 	texts := []string{"count()", "table(sex, ill)", "histogram(age, 10) by sex", "mean(age) by ill",

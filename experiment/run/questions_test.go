@@ -75,6 +75,54 @@ func TestNoiseBesideACurator(t *testing.T) {
 	}
 }
 
+// Noise that neighbors share cancels in the sum, whatever it counts for at each owner: n
+// owners with own noise of 2 leave 2 √n, on a star as on a ring.
+func TestSharedNoiseLeavesTheOwnOne(t *testing.T) {
+	for _, curious := range []string{"neighbors", "one", "none"} {
+		for _, graph := range []string{"star", "path", "ring"} {
+			got := answersSigma(t, "topology.agents=5", "topology.graph="+graph, "rounds=500",
+				"algorithm.acceleration=plain", "privacy.mechanism=decor", "privacy.curious="+curious,
+				"privacy.pair_noise_ratio=5", "privacy.noise_multiplier=2")
+			if want := 2 * math.Sqrt(5); math.Abs(got-want) > 1e-9*want {
+				t.Errorf("%s curious, %s: noise %v, want %v", curious, graph, got, want)
+			}
+		}
+	}
+}
+
+// Shared noise cancels in sums whatever owners have, and a plan does not say that it will
+// not; of gradients, whose sums are divided by batches that differ, it does. What is left
+// of noise that is 10,000 times the own one is the own one: a right program misses 7 of
+// its deviations with a probability below 1e-10.
+func TestSharedNoiseOfUnequalOwners(t *testing.T) {
+	const doubt = "does not cancel"
+	e := questions(t, "topology.agents=7", "topology.graph=complete", "rounds=2",
+		"algorithm.ask=[\"count()\"]", "algorithm.shares=[1]", "algorithm.acceleration=plain",
+		"privacy.mechanism=decor", "privacy.pair_noise_ratio=1e4")
+	if n := e.Plans[0].Public.Records; n == e.Plans[6].Public.Records {
+		t.Fatalf("all have %d records", n)
+	}
+	if text := strings.Join(e.Notes.Warnings, " "); strings.Contains(text, doubt) {
+		t.Error(text)
+	}
+	a := answersOf(t, e)
+	if off := a.Answers[0].Rows[0].Value - a.True[0].Rows[0].Value; math.Abs(off) > 7*a.Noise {
+		t.Errorf("the count is off by %v, noise %v", off, a.Noise)
+	}
+	f, err := experiment.Parse("run.toml", []byte(experimenttest.Small), []string{decorSet,
+		"privacy.pair_noise_ratio=3", "topology.agents=4", "data.train=122", "privacy.batch_size=0",
+		"privacy.sample_rate=0.5"})
+	if err == nil {
+		e, err = f.Build("")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := strings.Join(e.Notes.Warnings, " "); !strings.Contains(text, doubt) {
+		t.Errorf("batches differ: %q", text)
+	}
+}
+
 // answersSigma is the noise of the sums that a run has planned.
 func answersSigma(t *testing.T, set ...string) float64 {
 	t.Helper()

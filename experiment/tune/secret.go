@@ -28,14 +28,40 @@ import (
 // knows every trial.
 const secretFile = "secret.key"
 
+// searchFile has the digest of the search that the secret serves.
+const searchFile = "search.sha256"
+
 // drawSecrets reads or draws the secret, and the number of trials that follows from it.
 func (w *searching) drawSecrets() (err error) {
 	if !w.t.p.Simulated {
+		if err = sameSearch(w); err != nil {
+			return err
+		}
 		if w.t.draws.secret, err = w.secret(); err != nil {
 			return err
 		}
 	}
 	w.t.runs, err = w.t.drawRuns()
+	return err
+}
+
+// sameSearch refuses the secret of another search: what is chosen twice from trials of
+// one secret, by other laws or scores, is no two selections whose costs add up.
+// Directories of earlier versions do not say whose they are.
+func sameSearch(w *searching) error {
+	digest, err := w.t.digest()
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(w.dir, searchFile)
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return atomicfile.Write(path, []byte(digest+"\n"))
+	}
+	if found := strings.TrimSpace(string(b)); err == nil && found != digest {
+		err = &config.Error{File: path, Found: found, Allowed: digest + ", that of this search: one of " +
+			"other keys is a new one, in another directory, and costs its owners again"}
+	}
 	return err
 }
 

@@ -2,6 +2,7 @@ package tune
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"sotto/config"
 	"sotto/experiment"
 	"sotto/experiment/runfile"
 	"sotto/rng"
@@ -200,6 +202,40 @@ func TestSecretIsKept(t *testing.T) {
 	}
 	if _, err := os.Stat(path); err == nil {
 		t.Error("another secret was drawn")
+	}
+}
+
+// A secret serves one search: another law or score in the same directory
+// would choose from the same trials again, and the costs of both would not add up.
+func TestASecretServesOneSearch(t *testing.T) {
+	file := privateData(t, "trials = 2")
+	run := func(dir string, keys ...string) error {
+		text := strings.Replace(file, "trials = 2", strings.Join(append(keys, "trials = 2"), "\n"), 1)
+		s, err := Parse("own.toml", []byte(text), nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = s.Run(t.Context(), Options{Dir: dir})
+		return err
+	}
+	dir := t.TempDir()
+	if err := run(dir); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"law = \"poisson\"", "score_noise_multiplier = 20.0"} {
+		bad := new(config.Error)
+		if err := run(dir, key); !errors.As(err, &bad) || filepath.Base(bad.File) != searchFile {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
+	if err := run(dir); err != nil {
+		t.Errorf("the same search: %v", err)
+	}
+	if err := os.Remove(filepath.Join(dir, searchFile)); err != nil { // as programs of before left it
+		t.Fatal(err)
+	}
+	if err := run(dir); err != nil {
+		t.Errorf("a search of before: %v", err)
 	}
 }
 

@@ -22,7 +22,7 @@ const (
 	ZeroOut
 )
 
-var adjacencyNames = [...]string{"nothing", AddRemove: "add-remove", ReplaceOne: "replace-one", ZeroOut: "zero-out"}
+var adjacencyNames = [...]string{"nothing", "add-remove", "replace-one", "zero-out"}
 
 const adjacencyAllowed = "add-remove, replace-one or zero-out"
 
