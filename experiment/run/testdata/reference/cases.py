@@ -132,6 +132,7 @@ def fixed_points(p, sq):
                own_state="true")
 
 
+FILES["pairs.txt"] = "0 1\n0 2\n1 2\n2 3\n"
 LINKS = {(0, 1): .5, (1, 2): .3, (2, 3): .4, (0, 2): .2}
 FILES["links.txt"] = "".join(f"{i} {j} {w}\n" for (i, j), w in LINKS.items())
 WAKES = [2, 0, 3, 1, 1, 0, 2, 3, 3, 1, 0, 2, 1, 3, 0, 0, 2, 1, 3, 2]

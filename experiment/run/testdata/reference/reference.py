@@ -15,6 +15,9 @@ there is any, is too small to be seen, so that every step is a function of the r
 import json
 
 import cases
+import drawn
+import links
+import networks
 import tables
 import variants
 from problem import INIT, TEST, TRAIN, Problem, csv
@@ -40,8 +43,10 @@ def main():
             *cases.others(p, sq), *variants.noisy(p, sq), *variants.clips_and_losses(p),
             *variants.more(p), *variants.exhausted(p), *variants.units(), *variants.deviations(p),
             *variants.additive(), *variants.traced(p), *variants.owned(), *variants.newtons(),
-            *variants.measured()]
-    files = {"train.csv": csv(TRAIN), "test.csv": csv(TEST), **cases.FILES}
+            *variants.measured(), *drawn.sampled(), *drawn.dealt(),
+            *drawn.clips(), *links.faults(), *links.changing(), *links.personal(), *links.walking(),
+            *links.coming(), *networks.dense(), *networks.images()]
+    files = {"train.csv": csv(TRAIN), "test.csv": csv(TEST), **cases.FILES, **networks.FILES}
     print('{"files": ' + json.dumps(files) + ',\n "init": ' + json.dumps(INITS) + ',\n "cases": [')
     print(",\n".join(json.dumps(short(r)) for r in runs) + "\n]}")
 

@@ -33,10 +33,10 @@ def dsgd(p, W, eta, rounds, order="grad-then-mix", opt=dict(), clip=None, averag
          robust=None, clips=None, answers=np.inf):
     """000, Algorithm 1: theta_i <- sum_j w_ij theta_j - eta g(theta_i), or with the
     gradient at the mean."""
-    x, os = start(p), [Optimizer(**opt) for _ in range(N)]
+    x, os = start(p), [Optimizer(**opt) for _ in p.agents]
     out = Average(x, rounds, **average)
     for k in range(rounds):
-        mean = robust(W, x) if robust else W @ x
+        mean = robust(W, x) if robust else (W(k) if callable(W) else W) @ x
         at = x if order == "grad-then-mix" else mean
         g = [clips[a].answer(p, a, at[a]) if clips else p.answer(a, at[a], clip) for a in p.agents]
         d = np.array([os[a].direction(g[a], at[a]) for a in p.agents])
@@ -83,11 +83,13 @@ def dsgt(p, W, eta, rounds, clip=None, answers=np.inf):
     x = start(p)
     y, g = np.zeros_like(x), np.zeros_like(x)
     for k in range(rounds):
-        x = W @ (x - eta(k, rounds) * y)
+        both = (W(k) if callable(W) else W) @ np.hstack([x, y])
+        x, y = both[:, :x.shape[1]], both[:, x.shape[1]:]
+        x = x - eta(k, rounds) * y
         new = np.array([p.answer(a, x[i], clip) for i, a in enumerate(p.agents)])
         if k >= answers:
             new = g
-        y, g = W @ y + new - g, new
+        y, g = y + new - g, new
     return x
 
 

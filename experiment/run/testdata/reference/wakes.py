@@ -55,8 +55,8 @@ def bcd(p, q, wakes, start="zero", fit_lam=None, propagate=0, updates=0, after="
                 continue
             g = np.mean(answers[i], axis=0)
         else:
-            g = np.mean([cut(r, clip, norm) for r in (gradients_of or p).gradients(i, x[i])],
-                        axis=0)
+            of = [cut(r, clip, norm) for r in (gradients_of or p).gradients(i, x[i])]
+            g = np.mean(of, axis=0) + p.noise(i, x.shape[1], clip, norm) / len(of)
             answers[i].append(g)
         alpha = 1 / (1 + muc * q.smooth[i])
         x[i] = (1 - alpha) * x[i] + alpha * (mean - muc * (g + 2 * q.lam[i] * x[i]))
@@ -110,16 +110,17 @@ def walk(p, hops, eta, clip=None, most=None, radius=None, unit="owner"):
     answers left. hops has a list of visits for each token, all in step."""
     tokens, rounds = len(hops), len(hops[0])
     most = most or int(np.ceil(1.25 * tokens * rounds / N))
-    x, given = np.tile(INIT, (tokens, 1)), [0] * N
+    x, given, visits = np.tile(INIT, (tokens, 1)), [0] * N, [0] * N
     for t in range(rounds):
         for k in range(tokens):
             i = hops[k][t]
+            visits[i] += 1
             if given[i] == most:
+                g = p.blank(i, visits[i] - 1, x.shape[1], clip, unit)
+                if np.ndim(g):
+                    x[k] = clipped(x[k] - eta(t, rounds) * g, radius)
                 continue
             given[i] += 1
-            if unit == "owner":
-                g = clipped(p.answer(i, x[k]), clip)
-            else:
-                g = p.answer(i, x[k], clip)
+            g = (p.of_owner if unit == "owner" else p.answer)(i, x[k], clip)
             x[k] = clipped(x[k] - eta(t, rounds) * g, radius)
     return x

@@ -1,0 +1,334 @@
+"""The runs of reference.py with links that fail or drop out, agents that are away, wakes,
+hops and records that are drawn."""
+import struct
+
+import numpy as np
+
+import draws
+import wakes
+from cases import ARCS, LINKS, case
+from draws import CHOICE, mix, unit
+from drawn import GEO, GKEYS, SEED, Drawn, noisy
+from problem import COMPLETE, INIT, M, N, PATH, RING, STAR, Problem, clipped, metropolis
+from rounds import *
+from steps import *
+
+
+class Faults:
+    """What becomes of messages in rounds. at(W) gives for each round what averages."""
+
+    def __init__(self, drop=0.0, delay=0.0, max_delay=1, symmetric=False, late="discard"):
+        self.drop, self.delay, self.most, self.symmetric = drop, delay, max_delay, symmetric
+        self.use = late == "use"
+
+    def fate(self, k, j, i):
+        """None: it arrives; 0: it is lost; else how many rounds it is late."""
+        if self.symmetric and j > i:
+            j, i = i, j
+        h = mix(mix(mix(SEED ^ int.from_bytes(b"sotto fa", "big")) ^ k) ^ (j << 32 ^ i))
+        if unit(h) < self.drop:
+            return 0
+        h = mix(h + 1)
+        if unit(h) < self.delay:
+            return 1 + int(unit(mix(h + 1)) * self.most)
+        return None
+
+    def heard(self, sent, k, j, i):
+        """What i has of j in round k, of all that j has sent."""
+        if self.fate(k, j, i) is None:
+            return sent[k][j]
+        due = [r for r in range(k) if (self.fate(r, j, i) or k + 1) + r == k]
+        return sent[max(due)][j] if self.use and due else None
+
+    def at(self, W):
+        sent = []
+
+        class Mean:
+            def __init__(self, k):
+                self.k = k
+
+            def __matmul__(mean, x):
+                sent.append(x)
+                y = x.copy()  # with the weight of who is missing
+                for i in range(len(x)):
+                    for j in range(len(x)):
+                        if j != i and W[i, j] > 0:
+                            m = self.heard(sent, mean.k, j, i)
+                            y[i] = y[i] + (W[i, j] * (m - x[i]) if m is not None else 0)
+                return y
+        return Mean
+
+    def push(self, p, P, eta, rounds):
+        """Stochastic gradient push: what does not arrive in its round stays with the
+        sender."""
+        x, w, sent = start(p), np.ones(N), []
+        for k in range(rounds):
+            sent.append([np.append(x[j], w[j]) for j in range(N)])
+            new = np.zeros((N, x.shape[1] + 1))
+            for i in range(N):
+                for j in range(N):
+                    if j == i or P[i, j] == 0:
+                        new[i] += P[i, j] * sent[k][j]
+                        continue
+                    there = i if self.fate(k, j, i) is None else j
+                    new[there] += P[i, j] * sent[k][j]
+            x, w = new[:, :-1], new[:, -1]
+            z = x / w[:, None]
+            x = x - eta(k, rounds) * np.array([p.answer(a, z[a]) for a in p.agents])
+        return x / w[:, None]
+
+
+def faults():
+    g, P = GEO, directed(ARCS)
+    every = dict(drop=dict(drop=.3), symmetric=dict(drop=.2, symmetric=True, delay=.3, max_delay=2),
+                 late=dict(drop=.2, delay=.5, max_delay=3), use=dict(drop=.2, delay=.5, max_delay=3, late="use"))
+    for name, keys in every.items():
+        sets = {"faults__" + k: str(v).lower() if v is True else v for k, v in keys.items()}
+        f, p = Faults(**keys), Drawn()
+        yield case(f"faults-dsgd-{name}", "dsgd", dsgd(p, f.at(RING), g, 12), p, **sets, **GKEYS)
+        p = Drawn()
+        yield case(f"faults-dsgt-{name}", "dsgt", dsgt(p, f.at(COMPLETE), g, 12), p, "complete", **sets, **GKEYS)
+        if f.use:
+            continue  # sgp refuses it
+        p = Drawn()
+        yield case(f"faults-sgp-{name}", "sgp", f.push(p, P, g, 12), p, "directed-file",
+                   topology__path="DIR/arcs.txt", **sets, **GKEYS)
+
+
+def go(text, round):
+    return draws.ChaCha8(struct.pack("<QQ16s", SEED, round, text))
+
+
+def changing():
+    """Links that drop out of a round, one by one in order, arcs in that of receivers; and
+    pairs that wake."""
+    def left(k, links):
+        r = go(b"drop", k)
+        return [l for l in links if r.uniform() >= .3]
+
+    p, ring = Drawn(), [(0, 1), (0, 3), (1, 2), (2, 3)]
+    yield case("dropout-dsgd", "dsgd", dsgd(p, lambda k: metropolis(left(k, ring)), GEO, 12), p,
+               topology__dropout=.3, **GKEYS)
+    p = Drawn()
+    yield case("dropout-sgp", "sgp", sgp(p, lambda k: directed(left(k, sorted(ARCS, key=lambda a: a[::-1]))), GEO, 12), p, "directed-file",
+               topology__path="DIR/arcs.txt", topology__dropout=.3, **GKEYS)
+    y = np.array([X.mean(axis=0) for X in Problem("mean").X])
+    z = Drawn(z=.5)  # round 0 asks, all others average
+    for a in range(N):
+        y[a] = clipped(y[a], .4) + z.noise(a, 3, .4)
+    yield case("drawn-average", "gossip-average", recursion(PATH, y, 7, "chebyshev"), Problem("mean"), "path",
+               8, acceleration="chebyshev", clip=.4, noise=noisy(.5))
+    near = [[1, 2], [0, 2], [0, 1, 3], [2]]
+    for k in range(1, 9):
+        r = go(b"pair", k)
+        i = r.below(N)
+        j = near[i][r.below(len(near[i]))]
+        y[[i, j]] = (y[i] + y[j]) / 2
+    W = "".join(f"{i} {j}\n" for i in range(N) for j in near[i] if i < j)
+    yield case("pair-average", "gossip-average", y, Problem("mean"), "file", 9, clip=.4, noise=noisy(.5),
+               topology__path="DIR/pairs.txt", topology__wake="pair")
+
+
+class Clock:
+    """Wakes at rate N, of any agent, with a neighbor where there are pairs."""
+
+    def __init__(self, near=None):
+        self.near, self.number, self.now = near, 0, 0.0
+
+    def next(self):
+        h = mix(mix(SEED ^ int.from_bytes(b"wake", "big")) ^ self.number)
+        self.number += 1
+        self.now += -np.log1p(-unit(h)) / N
+        h = mix(h + 1)
+        i = int(unit(h) * N)
+        j = None
+        if self.near:
+            j = self.near[i][int(unit(mix(h + 1)) * len(self.near[i]))]
+        return self.now, i, j
+
+
+class Links:
+    """Who is away, and what has arrived, where agents wake."""
+
+    def __init__(self, drop=0.0, latency=0.0, churn=0.0, churn_period=10.0):
+        self.drop, self.latency, self.churn, self.period = drop, latency, churn, churn_period
+
+    def away(self, i, time):
+        period = struct.unpack(">Q", struct.pack(">d", float(time // self.period)))[0]
+        return unit(mix(mix(mix(SEED ^ int.from_bytes(b"churn", "big")) ^ period) ^ i)) < self.churn
+
+    def hash(self, j, i, number):
+        return mix(mix(mix(SEED ^ int.from_bytes(b"links", "big")) ^ number) ^ (j << 32 ^ i))
+
+    def lost(self, j, i, number):
+        return unit(self.hash(j, i, number)) < self.drop
+
+    def arrived(self, j, i, number, sent, now):
+        at = sent + self.latency * unit(mix(self.hash(j, i, number) + 1))
+        return not self.lost(j, i, number) and at <= now and not self.away(i, at)
+
+
+def bcd(p, q, links, count, clip=None):
+    """wakes.bcd of who is there, with what has arrived. Who joins late begins at the mean
+    of what it hears; a neighbor that was not heard counts with the agent's own vector."""
+    x, clock = np.zeros((N, 3)), Clock()
+    sent, joined = [[] for _ in range(N)], [False] * N
+
+    def mean(i, now):
+        total = np.zeros(3)
+        for j in range(N):
+            came = [v for n, (t, v) in enumerate(sent[j]) if links.arrived(j, i, n, t, now)]
+            total += q.S[i, j] * (came[-1] if came else x[i])
+        return total / q.D[i]
+
+    def post(i, now):
+        joined[i] = True
+        sent[i].append((now, x[i].copy()))
+
+    for i in range(N):
+        if not links.away(i, 0):
+            post(i, 0)
+    for _ in range(count):
+        now, i, _ = clock.next()
+        if links.away(i, now):
+            continue
+        if not joined[i]:
+            x[i] = mean(i, now)
+            post(i, now)
+            continue
+        m, muc = mean(i, now), q.mu * q.c[i]
+        g = p.answer(i, x[i], clip)
+        alpha = 1 / (1 + muc * q.smooth[i])
+        x[i] = (1 - alpha) * x[i] + alpha * (m - muc * (g + 2 * q.lam[i] * x[i]))
+        post(i, now)
+    return x
+
+
+def personal():
+    S = np.zeros((N, N))
+    for (i, j), w in LINKS.items():
+        S[i, j] = S[j, i] = w
+    q = wakes.Personal(S, .3)
+    keys = dict(graph="file", topology__path="DIR/links.txt", privacy__sample_rate=None, mu=.3, rounds=None,
+                model__init_from=None)
+
+    def of(name, algorithm, models, p, **more):
+        return case(name, algorithm, models, p, **keys, **more) | {"objective": q.value(p, models)}
+
+    every = dict(clock={}, latency=dict(latency=2.0), drop=dict(drop=.4), churn=dict(churn=.5, churn_period=2.0),
+                 all=dict(latency=1.5, drop=.2, churn=.3, churn_period=1.5))
+    for name, faults in every.items():
+        p = Drawn(z=.3)
+        yield of(f"wakes-{name}", "bcd", bcd(p, q, Links(**faults), 40, .3), p, clip=.3, updates=40,
+                 clock__wakes=40, noise=noisy(.3), **{"faults__" + k: v for k, v in faults.items()})
+    clock, order = Clock(), []
+    for _ in range(40):
+        order.append(clock.next()[1])
+    p = Drawn(z=.2, kind="laplace")
+    yield of("wakes-laplace", "bcd", wakes.bcd(p, q, order, clip=.3, norm="l1", updates=6, after="average"), p,
+             clip=.3, updates=6, norm="l1", after="average", clock__wakes=40, within=1e-4,
+             noise=noisy(.2, **{"privacy.mechanism": "laplace"}))
+    near = [[1, 2], [0, 2], [0, 1, 3], [2]]
+    for name, faults in dict(pairs={}, away=dict(drop=.3, churn=.3, churn_period=2.0)).items():
+        clock, links, met, seq = Clock(near), Links(**faults), [], [0] * N
+        for _ in range(16):
+            now, i, j = clock.next()
+            if links.away(i, now) or links.away(j, now):
+                continue
+            if links.lost(i, j, seq[i] + seq[j]):
+                seq[i] += 1
+                continue
+            seq[i], seq[j] = seq[i] + 1, seq[j] + 1
+            met.append((i, j))
+        p = Drawn(z=.3)
+        yield of(f"meetings-{name}", "gossip-admm", wakes.gossip_admm(p, q, met, clip=.3, steps=4), p, clip=.3,
+                 local_steps=4, clock__wakes=16, noise=noisy(.3),
+                 **{"faults__" + k: v for k, v in faults.items()})
+
+
+class Walk:
+    """Visits of tokens: a start that all agents have the same chance of, then hops by the
+    row of who holds the token, neighbors first in ascending order. The visit of an agent
+    has a stream of its own, and the start of a token one of the agent 2^32 - 1; public
+    hops have one of token and step."""
+
+    def __init__(self, W, tokens, ticks, public=False, links=Links(), clip=None):
+        self.visits = []  # (token, agent, step), in their order
+        count, steps = [0] * N, [0] * tokens
+        at = [self.stream(public, 2 ** 32 - 1, k, k, 2 ** 64 - 1).below(N) for k in range(tokens)]
+        before = list(at)
+        for tick in range(ticks):
+            here = [(at[k], k) for k in range(tokens) if not links.away(at[k], float(tick)) and (
+                before[k] == at[k] or not links.lost(before[k], at[k], tick * tokens + k))]
+            for i, k in sorted(here):
+                u, to = self.stream(public, i, count[i], k, steps[k]).uniform(), i
+                for j in range(N):
+                    u -= W[i, j] if j != i else 0
+                    if u < 0:
+                        to = j
+                        break
+                self.visits.append((k, i, steps[k]))
+                count[i], steps[k], before[k], at[k] = count[i] + 1, steps[k] + 1, i, to
+
+    def stream(self, public, i, visit, token, step):
+        if public:
+            return draws.public(SEED, "hop", token, step)
+        return draws.simulated(SEED, i, visit, CHOICE)
+
+    def run(self, p, tokens, eta, rounds, clip, unit="owner", most=None):
+        most = most or int(np.ceil(1.25 * tokens * rounds / N))
+        x, given, seen = np.tile(INIT, (tokens, 1)), [0] * N, [0] * N
+        for k, i, step in self.visits:
+            if given[i] < most:
+                given[i] += 1
+                g = (p.of_owner if unit == "owner" else p.answer)(i, x[k], clip)
+            else:
+                g = p.blank(i, seen[i], 3, clip, unit)
+            seen[i] += 1
+            x[k] = x[k] - eta(step, rounds) * g
+        return x
+
+
+def walking():
+    for name, W, graph, tokens, public, unit, most, faults in (
+            ("owner", PATH, "path", 1, False, "owner", 3, {}),
+            ("records", RING, "ring", 3, False, "record", 2, {}),
+            ("public", COMPLETE, "complete", 2, True, "record", None, {}),
+            ("faults", STAR, "star", 2, False, "owner", 3, dict(drop=.3, churn=.3, churn_period=3.0))):
+        p, R = Drawn(z=.4), 16
+        walk = Walk(W, tokens, R, public, Links(**faults))
+        yield case(f"hops-{name}", "walk", walk.run(p, tokens, GEO, R, .3, unit, most), p, graph, R, .3,
+                   noise=noisy(.4, **{"privacy.unit": unit}), privacy__sample_rate=None,
+                   privacy__unit=None, token__count=tokens, token__hops="public" if public else "secret",
+                   **({"contributions": most} if most else {}),
+                   **{"faults__" + k: v for k, v in faults.items()}, **GKEYS)
+
+
+def coming():
+    """Records that come during the run, or are held out."""
+    for rate, start_ in (1.0, 0.0), (.5, .4):
+        coins = draws.public(SEED, "arrival of records")
+        came = [[] for _ in range(N)]
+        for a in range(N):
+            for _ in range(M[a]):
+                t = int(start_ * 2 ** 64)
+                start = coins.word() < t
+                at = 1 + coins.uniform() * 11
+                came[a].append(0 if start else int(min(at, 11)))
+        p = Drawn(rate=rate, z=.3)
+        p.came = came
+        sets = dict(data__arrival="uniform", privacy__sample_rate=rate)
+        if start_:
+            sets["data__arrival_start"] = start_
+        yield case(f"arrival-{rate}", "dsgd", dsgd(p, RING, GEO, 12, clip=.3), p, clip=.3, noise=noisy(.3),
+                   **sets, **GKEYS)
+    coins = draws.public(SEED, "held-out records")
+    keep, row = [], 0
+    for a in range(N):
+        keep.append([])
+        for _ in range(M[a]):
+            if coins.word() >= int(.3 * 2 ** 64):
+                keep[a].append(row)
+            row += 1
+    p = Drawn(parts=keep)
+    yield case("held-out", "dsgd", dsgd(p, RING, GEO, 12), p, evaluate__validation=.3, **GKEYS)
