@@ -3,6 +3,7 @@ drawn, by draws.py."""
 import numpy as np
 
 import draws
+import tables
 import wakes
 from cases import ARCS, case
 from draws import CHOICE, NOISE, SAMPLE
@@ -70,6 +71,12 @@ class Drawn(Problem):
                     noise = noise + (1 if a < j else -1) * self.pair * other
         return clip * noise
 
+    def of_fit(self, a, lam):
+        """Of the minimiser of m logistic losses, of features of norm at most 1, plus
+        lam |theta|^2, which one record moves by 1/(2 m lam)."""
+        self.asked(a)
+        return self.added(a, 3, 1 / (2 * lam * len(self.y[a])))
+
     def of_owner(self, a, theta, clip):
         self.asked(a)
         return clipped(np.mean(self.gradients(a, theta), axis=0), clip) + self.added(a, len(theta), clip)
@@ -80,7 +87,8 @@ class Drawn(Problem):
 
 
 def noisy(z, **more):
-    return {"privacy.mechanism": "gaussian", "privacy.noise_multiplier": z} | more
+    return {"privacy.mechanism": "gaussian", "privacy.noise_multiplier": z,
+            "privacy.accountant": "rdp"} | more
 
 
 def initial(*layers):
@@ -318,3 +326,40 @@ class NoisyClip(Clip):
             self.mean = w * self.mean + (1 - w) * r if self.mean else r
             self.norm = max(self.least, min(self.factor * self.mean, self.first))
         return answer
+
+
+def adam():
+    """adam-bc takes the variance of the noise off, and leaves that of its estimate."""
+    p = Drawn(rate=.5, z=.7)
+    eta, k = constant(.05), dict(optimizer="adam-bc", step_size=.05, adam_epsilon=1e-3)
+    x = dsgd(p, RING, eta, 12, clip=.3, opts=[LessNoise(.7 * .3 / (.5 * len(y))) for y in p.y])
+    yield case("drawn-adam-bc", "dsgd", x, p, clip=.3, noise=noisy(.7), privacy__sample_rate=.5, **k)
+
+
+class LessNoise(Optimizer):
+    def __init__(self, s):
+        super().__init__("adam", eps=1e-3)
+        self.s = s
+
+    def direction(self, g, at):
+        super().direction(g, at)
+        m, v = self.m / (1 - self.b1 ** self.t), self.v / (1 - self.b2 ** self.t)
+        b, bt = self.b2, self.b2 ** self.t
+        floor = self.s ** 2 * np.sqrt(2 * (1 - b) * (1 + bt) / ((1 + b) * (1 - bt)))
+        return m / np.sqrt(np.maximum(np.maximum(v - self.s ** 2, floor), self.eps ** 2))
+
+
+def fitted():
+    """newton and boosting with noise that shows."""
+    keys = dict(privacy__sample_rate=None, clip=1.0, noise=noisy(.2), within=1e-4)
+    for loss, rounds in (("logistic", 19), ("least-squares", 10), ("huber", 19)):
+        p = Drawn(loss, z=.2, constant=loss == "huber")
+        yield case(f"drawn-newton-{loss}", "newton", tables.newton(p, COMPLETE, rounds, z=.2), p, "complete",
+                   rounds, **keys)
+    p = Drawn(z=.2)
+    yield case("drawn-newton-more", "newton", tables.newton(p, RING, 61, z=.2, more=2., ridge=.1), p, "ring", 61,
+               moments_noise=2.0, ridge=.1, **keys)
+    for loss in "logistic", "least-squares":
+        p = Drawn(loss, z=.2, rows=tables.weights)
+        yield case(f"drawn-boosting-{loss}", "boosting", tables.boosting(p, COMPLETE, 11, z=.2), p, "complete",
+                   11, **keys)

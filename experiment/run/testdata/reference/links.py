@@ -227,7 +227,23 @@ def personal():
     p = Drawn(z=.2, kind="laplace")
     yield of("wakes-laplace", "bcd", wakes.bcd(p, q, order, clip=.3, norm="l1", updates=6, after="average"), p,
              clip=.3, updates=6, norm="l1", after="average", clock__wakes=40, within=1e-4,
-             noise=noisy(.2, **{"privacy.mechanism": "laplace"}))
+             noise=noisy(.2, **{"privacy.mechanism": "laplace", "privacy.accountant": "pld"}))
+    for alloc in "late", "expected":
+        p, of_agent = Drawn(z=.3), [[t for t, i in enumerate(order) if i == a] for a in range(N)]
+        left = [[max(0, 39 - (at[r] if alloc == "late" else N * r)) for r in range(min(6, len(at)) if alloc ==
+                 "late" else 6)] for at in of_agent]
+        f = [[.9 ** ((v - min(l)) / -4) for v in l] for l in left]
+        yield of(f"wakes-{alloc}", "bcd", wakes.bcd(p, q, order, clip=.3, updates=6, factors=f), p, clip=.3,
+                 updates=6, alloc=alloc, contraction=.9, clock__wakes=40, noise=noisy(.3))
+    for name, models, more in (
+            ("local-fit", wakes.local_fit, dict(fit_lambda=.1)),
+            ("model-propagation", lambda p, q, l: wakes.bcd(p, q, order, "fit", l, 99), dict(fit_lambda=.1)),
+            ("bcd", lambda p, q, l: wakes.bcd(p, q, order, "fit", l, 2, 4, clip=1), dict(
+                fit_lambda=.1, clip=1.0, start="fit", propagate=2, updates=4))):
+        p = Drawn(z=.3)
+        p.bounded = Problem()
+        p.bounded.X = [np.array([clipped(x, 1) for x in X]) for X in p.X]
+        yield of(f"drawn-fit-{name}", name, models(p, q, .1), p, clock__wakes=40, noise=noisy(.3), **more)
     near = [[1, 2], [0, 2], [0, 1, 3], [2]]
     for name, faults in dict(pairs={}, away=dict(drop=.3, churn=.3, churn_period=2.0)).items():
         clock, links, met, seq = Clock(near), Links(**faults), [], [0] * N

@@ -18,6 +18,7 @@ import cases
 import drawn
 import links
 import networks
+import operators
 import tables
 import variants
 from problem import INIT, TEST, TRAIN, Problem, csv
@@ -44,8 +45,8 @@ def main():
             *variants.more(p), *variants.exhausted(p), *variants.units(), *variants.deviations(p),
             *variants.additive(), *variants.traced(p), *variants.owned(), *variants.newtons(),
             *variants.measured(), *drawn.sampled(), *drawn.dealt(),
-            *drawn.clips(), *links.faults(), *links.changing(), *links.personal(), *links.walking(),
-            *links.coming(), *networks.dense(), *networks.images()]
+            *drawn.clips(), *drawn.adam(), *drawn.fitted(), *links.faults(), *links.changing(), *links.personal(), *links.walking(),
+            *links.coming(), *operators.operators(), *networks.dense(), *networks.images()]
     files = {"train.csv": csv(TRAIN), "test.csv": csv(TEST), **cases.FILES, **networks.FILES}
     print('{"files": ' + json.dumps(files) + ',\n "init": ' + json.dumps(INITS) + ',\n "cases": [')
     print(",\n".join(json.dumps(short(r)) for r in runs) + "\n]}")

@@ -30,10 +30,10 @@ def local(p, eta, rounds, opt=dict(), clip=None, average=dict()):
 
 
 def dsgd(p, W, eta, rounds, order="grad-then-mix", opt=dict(), clip=None, average=dict(),
-         robust=None, clips=None, answers=np.inf):
+         robust=None, clips=None, answers=np.inf, opts=None):
     """000, Algorithm 1: theta_i <- sum_j w_ij theta_j - eta g(theta_i), or with the
     gradient at the mean."""
-    x, os = start(p), [Optimizer(**opt) for _ in p.agents]
+    x, os = start(p), opts or [Optimizer(**opt) for _ in p.agents]
     out = Average(x, rounds, **average)
     for k in range(rounds):
         mean = robust(W, x) if robust else (W(k) if callable(W) else W) @ x

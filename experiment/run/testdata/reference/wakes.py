@@ -34,11 +34,12 @@ def begin(p, q, start, fit_lam):
         return np.zeros((N, 3))
     if start == "init":
         return np.tile(p.init, (N, 1))
-    return np.array([fit(p, i, fit_lam or q.lam[i]) for i in range(N)])
+    lam = [fit_lam or q.lam[i] for i in range(N)]
+    return np.array([fit(p.bounded or p, i, lam[i]) + p.of_fit(i, lam[i]) for i in range(N)])
 
 
 def bcd(p, q, wakes, start="zero", fit_lam=None, propagate=0, updates=0, after="silent", clip=None,
-        norm="l2", gradients_of=None):
+        norm="l2", gradients_of=None, factors=None):
     """001, eq. 4 and 6: a step of length 1/B_i on the block of who wakes. All neighbors
     have the newest vectors. The first wakes of an agent may propagate its fit."""
     x = begin(p, q, start, fit_lam)
@@ -56,7 +57,8 @@ def bcd(p, q, wakes, start="zero", fit_lam=None, propagate=0, updates=0, after="
             g = np.mean(answers[i], axis=0)
         else:
             of = [cut(r, clip, norm) for r in (gradients_of or p).gradients(i, x[i])]
-            g = np.mean(of, axis=0) + p.noise(i, x.shape[1], clip, norm) / len(of)
+            g = np.mean(of, axis=0) + p.noise(i, x.shape[1], clip, norm) / len(of) * (
+                factors[i][len(answers[i])] if factors else 1)
             answers[i].append(g)
         alpha = 1 / (1 + muc * q.smooth[i])
         x[i] = (1 - alpha) * x[i] + alpha * (mean - muc * (g + 2 * q.lam[i] * x[i]))
