@@ -29,7 +29,8 @@ class Drawn(Problem):
             self.agents = range(len(parts))
         if start is not None:
             self.init = start
-        self.round = self.came = None
+        self.expected = None
+        self.draws = 1  # batches under one noise
 
     def key(self, a, domain):
         return draws.simulated(SEED, a, self.seq[a], domain)
@@ -41,16 +42,28 @@ class Drawn(Problem):
         s = self.key(a, SAMPLE)
         return [s.below(count)] if self.one else s.select(range(count), self.rate)
 
+    def units(self, a, theta):
+        """The gradients of records, or the means of those of persons."""
+        g = self.gradients(a, theta)
+        if not self.persons:
+            return g
+        return [np.mean([v for v, w in zip(g, self.who[a]) if w == who][:self.persons], axis=0)
+                for who in dict.fromkeys(self.who[a])]
+
     def answer(self, a, theta, clip=None):
         self.asked(a)
-        g = self.gradients(a, theta)
+        g = self.units(a, theta)
         there = range(len(g))
         if self.came:
             there = [k for k in there if self.came[a][k] < self.seq[a]]
-        total = sum((clipped(g[there[k]], clip) for k in self.batch(a, len(there))), np.zeros(len(theta)))
+        s = self.key(a, SAMPLE)
+        batch = [s.below(len(g))] if self.one else [
+            k for _ in range(self.draws) for k in s.select(range(len(there)), self.rate)]
+        total = sum((clipped(g[there[k]], clip) for k in batch), np.zeros(len(theta)))
         if self.kind in ("adad2p", "constd2p"):
             clip = np.linalg.norm(total) if self.kind == "adad2p" else .3
-        return (total + self.added(a, len(theta), clip)) / (1 if self.one else self.rate * len(g))
+        size = self.expected or (1 if self.one else self.draws * self.rate * len(g))
+        return (total + self.added(a, len(theta), clip)) / size
 
     def noise(self, a, dim, clip, norm="l2"):
         self.asked(a)
@@ -152,6 +165,19 @@ def sampled():
     p.near, p.pair = PATH, .7 * 3
     yield case("drawn-decor", "dsgd", dsgd(p, PATH, GEO, R, clip=.3), p, "path", clip=.3, **GKEYS, noise=noisy(
         .7, **{"privacy.mechanism": "decor", "privacy.pair_noise_ratio": 3.0}))
+    p = new()
+    p.draws, p.expected = 3, 7.5
+    yield case("drawn-microbatches", "dsgd", dsgd(p, RING, GEO, R, clip=.3), p, replication__microbatches=3,
+               **n | dict(noise=noisy(.7, **{"privacy.accountant": "pld", "privacy.adjacency": "add-remove",
+                                             "privacy.batch_size": 7.5, "privacy.target_delta": .01})), **GKEYS)
+    p = new(persons=2)
+    yield case("drawn-persons", "dsgd", dsgd(p, RING, GEO, R, clip=.3), p, **n, **GKEYS)
+    p, signs = Drawn(), draws.public(SEED, "adversary", 1)
+    forged = np.array([-3. if signs.word() & 1 else 3. for _ in range(3)])
+    x = attacked(p, COMPLETE, GEO, R, "large-norm", forged, robust=clipped_gossip(.05))
+    c = case("attack-large-norm", "dsgd", x, p, "complete", faults__adversaries="[1]",
+             faults__attack="large-norm", faults__attack_scale=3.0, mixing="clipped", mixing_clip=.05, **GKEYS)
+    yield c | p.figures(np.delete(x, 1, axis=0))
 
 
 def dealt():

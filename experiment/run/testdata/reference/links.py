@@ -1,5 +1,7 @@
 """The runs of reference.py with links that fail or drop out, agents that are away, wakes,
 hops and records that are drawn."""
+import hashlib
+import math
 import struct
 
 import numpy as np
@@ -9,7 +11,7 @@ import wakes
 from cases import ARCS, LINKS, case
 from draws import CHOICE, mix, unit
 from drawn import GEO, GKEYS, SEED, Drawn, noisy
-from problem import COMPLETE, INIT, M, N, PATH, RING, STAR, Problem, clipped, metropolis
+from problem import COMPLETE, INIT, M, N, PATH, RING, STAR, TEST, TRAIN, Problem, clipped, metropolis
 from rounds import *
 from steps import *
 
@@ -204,6 +206,34 @@ def bcd(p, q, links, count, clip=None):
     return x
 
 
+def perturbed(eps, delta):
+    """Records of norm at most 1 with normal noise; labels that are uniform with probability
+    2/(1 + e^s), s a fifth of epsilon. The noise spends what is left: the loss of a label
+    is s or -s, and that of features has Balle's and Wang's profile."""
+    s = eps / 5
+
+    def phi(x):
+        return math.erfc(-x / math.sqrt(2)) / 2
+
+    def profile(e, mu):
+        return phi(mu / 2 - e / mu) - math.exp(e) * phi(-mu / 2 - e / mu)
+
+    low, high, true = 1e-3, 1e3, 1 / (1 + math.exp(-s))
+    for _ in range(100):
+        z = math.sqrt(low * high)
+        low, high = (z, high) if true * profile(eps - s, 2 / z) + (1 - true) * profile(
+            eps + s, 2 / z) > delta else (low, z)
+    p, rate = Drawn(), 2 / (1 + math.exp(s))
+    for a, (X, y) in enumerate(zip(p.X, p.y)):
+        noise = draws.simulated(SEED, a, 1, draws.NOISE).normals(X.size).reshape(X.shape)
+        p.X[a] = np.array([clipped(x, 1) for x in X]) + z * noise
+        r = draws.simulated(SEED, a, 2, draws.NOISE)
+        for k in range(len(y)):
+            hit, label = r.word() < rate * 2 ** 64, 2 * r.below(2) - 1
+            y[k] = label if hit else y[k]
+    return p
+
+
 def personal():
     S = np.zeros((N, N))
     for (i, j), w in LINKS.items():
@@ -244,6 +274,15 @@ def personal():
         p.bounded = Problem()
         p.bounded.X = [np.array([clipped(x, 1) for x in X]) for X in p.X]
         yield of(f"drawn-fit-{name}", name, models(p, q, .1), p, clock__wakes=40, noise=noisy(.3), **more)
+    p = Drawn(z=.3)
+    p.came = arrivals(0.0, 10)
+    yield of("arrival-bcd", "bcd", wakes.bcd(p, q, order, clip=.3, updates=9), p, clip=.3, updates=9,
+             clock__wakes=40, noise=noisy(.3), data__arrival="uniform")
+    x = wakes.bcd(perturbed(8.0, .01), q, order, clip=.3)
+    yield of("drawn-local-dp", "bcd", x, Problem(), clip=.3, clock__wakes=40,
+             within=1e-4, noise={"privacy.mechanism": "local-dp", "privacy.noise_multiplier": None,
+                                 "privacy.target_epsilon": 8.0, "privacy.target_delta": .01,
+                                 "privacy.adjacency": "replace-one"})
     near = [[1, 2], [0, 2], [0, 1, 3], [2]]
     for name, faults in dict(pairs={}, away=dict(drop=.3, churn=.3, churn_period=2.0)).items():
         clock, links, met, seq = Clock(near), Links(**faults), [], [0] * N
@@ -320,19 +359,22 @@ def walking():
                    **{"faults__" + k: v for k, v in faults.items()}, **GKEYS)
 
 
+def arrivals(start, rounds):
+    """A coin for each record, in order: whether it is there at the start, and when else."""
+    coins, came = draws.public(SEED, "arrival of records"), [[] for _ in range(N)]
+    for a in range(N):
+        for _ in range(M[a]):
+            there = coins.word() < int(start * 2 ** 64)
+            at = 1 + coins.uniform() * (rounds - 1)
+            came[a].append(0 if there else int(min(at, rounds - 1)))
+    return came
+
+
 def coming():
     """Records that come during the run, or are held out."""
     for rate, start_ in (1.0, 0.0), (.5, .4):
-        coins = draws.public(SEED, "arrival of records")
-        came = [[] for _ in range(N)]
-        for a in range(N):
-            for _ in range(M[a]):
-                t = int(start_ * 2 ** 64)
-                start = coins.word() < t
-                at = 1 + coins.uniform() * 11
-                came[a].append(0 if start else int(min(at, 11)))
         p = Drawn(rate=rate, z=.3)
-        p.came = came
+        p.came = arrivals(start_, 12)
         sets = dict(data__arrival="uniform", privacy__sample_rate=rate)
         if start_:
             sets["data__arrival_start"] = start_
@@ -348,3 +390,58 @@ def coming():
             row += 1
     p = Drawn(parts=keep)
     yield case("held-out", "dsgd", dsgd(p, RING, GEO, 12), p, evaluate__validation=.3, **GKEYS)
+
+
+def coin(text):
+    """In [0, 1), of a text or the bytes of a record."""
+    return draws.unit(int.from_bytes(hashlib.sha256(text).digest()[:8], "big"))
+
+
+def coins():
+    """What the coins of records, persons and repeats decide."""
+    keep, row = [], 0
+    for a, (X, y) in enumerate(zip(Problem().X, Problem().y)):
+        keep.append([])
+        for x, v in zip(X, y):
+            text = f"sotto records, held-out records, seed {SEED}\n".encode() + np.float32(x).astype("<f4").tobytes()
+            if coin(text + f"label {int(v > 0)}\n".encode()) >= .3:
+                keep[a].append(row)
+            row += 1
+    p = Drawn(rate=.5, parts=keep, z=.5)
+    p.expected = 2.5
+    yield case("held-out-add-remove", "dsgd", dsgd(p, RING, GEO, 12, clip=.3), p, clip=.3, noise=noisy(
+        .5, **{"privacy.adjacency": "add-remove", "privacy.batch_size": 2.5, "privacy.target_delta": .01}),
+        privacy__sample_rate=.5, evaluate__validation=.3, **GKEYS)
+    keep, row = [], 0
+    p = Drawn(rate=.5, z=.5, persons=2)
+    for a, who in enumerate(p.who):
+        there = [coin(b"sotto persons, held-out persons, seed %d, id %d" % (SEED, int.from_bytes(hashlib.sha256(
+            w.encode()).digest()[:8], "big"))) >= .3 for w in who]
+        p.X[a], p.y[a] = p.X[a][there], p.y[a][there]
+        p.who[a] = [w for w, t in zip(who, there) if t]
+    yield case("held-out-persons", "dsgd", dsgd(p, RING, GEO, 12, clip=.3), p, clip=.3, noise=noisy(.5),
+               privacy__sample_rate=.5, evaluate__validation=.3, data__allow_empty="true", **GKEYS)
+    for fold in 1, 4:
+        p = folded(fold)
+        yield case(f"fold-{fold}", "dsgd", dsgd(p, RING, GEO, 12), p, evaluate__folds=3, evaluate__repeats=2,
+                   evaluate__fold=fold, **GKEYS)
+
+
+def folded(fold):
+    """Three folds of all records, in repeat fold / 3: each three records in a drawn order."""
+    rows, owner = TRAIN + TEST, []
+    s = draws.public(SEED, "folds of records", fold // 3)
+    of = []
+    for r in range(len(rows)):
+        if r % 3 == 0:
+            order = [0, 1, 2]
+            for k in 2, 1:
+                j = s.below(k + 1)
+                order[k], order[j] = order[j], order[k]
+        of.append(order[r % 3])
+    p, all = Drawn(), Problem()
+    train = [r for r, k in zip(rows, of) if k != fold % 3]
+    test = [r for r, k in zip(rows, of) if k == fold % 3]
+    p.X, p.y = all.part(train)
+    p.Xtest, p.ytest = all.part(test)
+    return p

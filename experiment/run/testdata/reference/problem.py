@@ -55,6 +55,7 @@ class Problem:
         if rows:
             self.init = np.float32(np.linspace(-.4, .4, 13)).astype(float)
         self.rows, self.bounded = rows, None  # what a private fit sees in place of this
+        self.came = None  # the round from which a record is there
         self.who = [[r[6] for r in TRAIN if r[3] == o] for o in range(N)]
         self.X, self.y = self.part(TRAIN)
         self.Xtest, self.ytest = self.part(TEST)

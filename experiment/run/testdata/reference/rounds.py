@@ -225,7 +225,8 @@ def attacked(p, W, eta, rounds, attack, scale, who=1, robust=None):
     x, first = start(p), None
     sent = x.copy()
     for k in range(rounds):
-        bad = {"sign-flip": -(scale or 1) * x[who], "stale": p.init}.get(attack)
+        bad = {"sign-flip": lambda: -(scale or 1) * x[who], "stale": lambda: p.init,
+               "large-norm": lambda: scale}.get(attack, lambda: None)()
         if attack == "alie":  # of its own and of what it has received in the last round
             seen = np.vstack([x[who], sent[[j for j in range(N) if j != who and W[who, j] > 0]]])
             bad = x[who] if k == 0 else seen.mean(axis=0) - scale * seen.std(axis=0)

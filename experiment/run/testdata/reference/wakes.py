@@ -57,6 +57,8 @@ def bcd(p, q, wakes, start="zero", fit_lam=None, propagate=0, updates=0, after="
             g = np.mean(answers[i], axis=0)
         else:
             of = [cut(r, clip, norm) for r in (gradients_of or p).gradients(i, x[i])]
+            if p.came:  # before the agent's wake of this number, from 0
+                of = [r if came < count[i] else 0 * r for r, came in zip(of, p.came[i])]
             g = np.mean(of, axis=0) + p.noise(i, x.shape[1], clip, norm) / len(of) * (
                 factors[i][len(answers[i])] if factors else 1)
             answers[i].append(g)
