@@ -6,13 +6,10 @@ import draws
 import tables
 import wakes
 from cases import ARCS, case
-from draws import CHOICE, NOISE, SAMPLE
+from draws import NOISE, SAMPLE, SEED
 from problem import (COMPLETE, INIT, N, PATH, RING, STAR, TEST, TRAIN, Problem, clipped, metropolis)
 from rounds import *
 from steps import *
-
-SEED = 1
-
 
 class Drawn(Problem):
     """A problem whose answers are drawn: a Poisson batch of the rate, one uniform record,

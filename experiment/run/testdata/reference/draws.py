@@ -8,6 +8,7 @@ import struct
 import numpy as np
 
 WORD = (1 << 64) - 1
+SEED = 1  # of the runs
 
 
 def sbox():

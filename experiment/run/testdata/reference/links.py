@@ -9,11 +9,12 @@ import numpy as np
 import draws
 import wakes
 from cases import ARCS, LINKS, case
-from draws import CHOICE, mix, unit
-from drawn import GEO, GKEYS, SEED, Drawn, noisy
+from draws import SEED, mix, unit
+from drawn import GEO, GKEYS, Drawn, noisy
 from problem import COMPLETE, INIT, M, N, PATH, RING, STAR, TEST, TRAIN, Problem, clipped, metropolis
 from rounds import *
 from steps import *
+from wakes import Clock, Links, Walk
 
 
 class Faults:
@@ -129,45 +130,6 @@ def changing():
     W = "".join(f"{i} {j}\n" for i in range(N) for j in near[i] if i < j)
     yield case("pair-average", "gossip-average", y, Problem("mean"), "file", 9, clip=.4, noise=noisy(.5),
                topology__path="DIR/pairs.txt", topology__wake="pair")
-
-
-class Clock:
-    """Wakes at rate N, of any agent, with a neighbor where there are pairs."""
-
-    def __init__(self, near=None):
-        self.near, self.number, self.now = near, 0, 0.0
-
-    def next(self):
-        h = mix(mix(SEED ^ int.from_bytes(b"wake", "big")) ^ self.number)
-        self.number += 1
-        self.now += -np.log1p(-unit(h)) / N
-        h = mix(h + 1)
-        i = int(unit(h) * N)
-        j = None
-        if self.near:
-            j = self.near[i][int(unit(mix(h + 1)) * len(self.near[i]))]
-        return self.now, i, j
-
-
-class Links:
-    """Who is away, and what has arrived, where agents wake."""
-
-    def __init__(self, drop=0.0, latency=0.0, churn=0.0, churn_period=10.0):
-        self.drop, self.latency, self.churn, self.period = drop, latency, churn, churn_period
-
-    def away(self, i, time):
-        period = struct.unpack(">Q", struct.pack(">d", float(time // self.period)))[0]
-        return unit(mix(mix(mix(SEED ^ int.from_bytes(b"churn", "big")) ^ period) ^ i)) < self.churn
-
-    def hash(self, j, i, number):
-        return mix(mix(mix(SEED ^ int.from_bytes(b"links", "big")) ^ number) ^ (j << 32 ^ i))
-
-    def lost(self, j, i, number):
-        return unit(self.hash(j, i, number)) < self.drop
-
-    def arrived(self, j, i, number, sent, now):
-        at = sent + self.latency * unit(mix(self.hash(j, i, number) + 1))
-        return not self.lost(j, i, number) and at <= now and not self.away(i, at)
 
 
 def bcd(p, q, links, count, clip=None):
@@ -301,49 +263,6 @@ def personal():
                  **{"faults__" + k: v for k, v in faults.items()})
 
 
-class Walk:
-    """Visits of tokens: a start that all agents have the same chance of, then hops by the
-    row of who holds the token, neighbors first in ascending order. The visit of an agent
-    has a stream of its own, and the start of a token one of the agent 2^32 - 1; public
-    hops have one of token and step."""
-
-    def __init__(self, W, tokens, ticks, public=False, links=Links(), clip=None):
-        self.visits = []  # (token, agent, step), in their order
-        count, steps = [0] * N, [0] * tokens
-        at = [self.stream(public, 2 ** 32 - 1, k, k, 2 ** 64 - 1).below(N) for k in range(tokens)]
-        before = list(at)
-        for tick in range(ticks):
-            here = [(at[k], k) for k in range(tokens) if not links.away(at[k], float(tick)) and (
-                before[k] == at[k] or not links.lost(before[k], at[k], tick * tokens + k))]
-            for i, k in sorted(here):
-                u, to = self.stream(public, i, count[i], k, steps[k]).uniform(), i
-                for j in range(N):
-                    u -= W[i, j] if j != i else 0
-                    if u < 0:
-                        to = j
-                        break
-                self.visits.append((k, i, steps[k]))
-                count[i], steps[k], before[k], at[k] = count[i] + 1, steps[k] + 1, i, to
-
-    def stream(self, public, i, visit, token, step):
-        if public:
-            return draws.public(SEED, "hop", token, step)
-        return draws.simulated(SEED, i, visit, CHOICE)
-
-    def run(self, p, tokens, eta, rounds, clip, unit="owner", most=None):
-        most = most or int(np.ceil(1.25 * tokens * rounds / N))
-        x, given, seen = np.tile(INIT, (tokens, 1)), [0] * N, [0] * N
-        for k, i, step in self.visits:
-            if given[i] < most:
-                given[i] += 1
-                g = (p.of_owner if unit == "owner" else p.answer)(i, x[k], clip)
-            else:
-                g = p.blank(i, seen[i], 3, clip, unit)
-            seen[i] += 1
-            x[k] = x[k] - eta(step, rounds) * g
-        return x
-
-
 def walking():
     for name, W, graph, tokens, public, unit, most, faults in (
             ("owner", PATH, "path", 1, False, "owner", 3, {}),
@@ -421,6 +340,21 @@ def coins():
         p.who[a] = [w for w, t in zip(who, there) if t]
     yield case("held-out-persons", "dsgd", dsgd(p, RING, GEO, 12, clip=.3), p, clip=.3, noise=noisy(.5),
                privacy__sample_rate=.5, evaluate__validation=.3, data__allow_empty="true", **GKEYS)
+    r, rows = draws.PCG(SEED, int.from_bytes(b"partitio", "big")), [[], []]
+    for o in range(N):  # of each owner's records a third, rounded down
+        mine = r.shuffle([k for k, v in enumerate(TRAIN) if v[3] == o])
+        for part, some in zip(rows, (mine[int(.34 * len(mine)):], mine[:int(.34 * len(mine))])):
+            part += some
+    p, all = Drawn(), Problem()
+    p.X, p.y = all.part([TRAIN[k] for k in sorted(rows[0])])
+    p.Xtest, p.ytest = all.part([TRAIN[k] for k in sorted(rows[1])])
+    yield case("test-fraction", "dsgd", dsgd(p, RING, GEO, 12), p, **GKEYS) | {"data": """dataset = "csv"
+path = "DIR/train.csv"
+test_fraction = 0.34
+group = "g"
+groups = ["o0", "o1", "o2", "o3"]
+partition = "natural"
+"""}
     for fold in 1, 4:
         p = folded(fold)
         yield case(f"fold-{fold}", "dsgd", dsgd(p, RING, GEO, 12), p, evaluate__folds=3, evaluate__repeats=2,

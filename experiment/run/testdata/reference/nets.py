@@ -3,7 +3,8 @@ definitions of the layers. An image has the shape height x width x channels."""
 import numpy as np
 
 import draws
-from drawn import SEED, Drawn
+from draws import SEED
+from drawn import Drawn
 
 
 def tanh_gelu(x):

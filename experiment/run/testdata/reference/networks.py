@@ -6,9 +6,10 @@ import numpy as np
 import draws
 import nets
 from cases import case
-from drawn import GEO, SEED, noisy
-from nets import Activation, Conv, GroupNorm, Linear, Network, Pool, Residual, chain
-from problem import PATH, RING
+from draws import SEED
+from drawn import noisy
+from nets import back, Activation, Conv, GroupNorm, Linear, Network, Pool, Residual, chain
+from problem import PATH, RING, clipped
 from rounds import *
 from steps import *
 
@@ -101,6 +102,34 @@ class Pictures(Network):
         self.Xtest, self.ytest = [T], [u]
 
 
+class Views(Pictures):
+    """Batches whose records' gradients are means over three views each."""
+
+    def __init__(self, layers, shift=0, crop=0, flip=False, **keys):
+        super().__init__(layers, **keys)
+        self.shift, self.crop, self.flip = shift, crop, flip
+
+    def view(self, x, s):
+        most = self.shift or self.crop
+        down, right = s.below(2 * most + 1) - most, s.below(2 * most + 1) - most
+        padded = np.pad(x.reshape(SIDE, SIDE), most, mode="reflect" if self.crop else "constant")
+        v = padded[most - down:most - down + SIDE, most - right:most - right + SIDE]
+        return v[:, ::-1] if self.flip and s.word() >> 63 else v
+
+    def answer(self, a, theta, clip=None):
+        self.asked(a)
+        s = self.key(a, draws.SAMPLE)
+        total = np.zeros(len(theta))
+        for k in s.select(range(len(self.y[a])), self.rate):
+            g = 0
+            for _ in range(3):
+                x = self.view(self.X[a][k], s).ravel()
+                g = g + back(self.layers, theta, self.of(self.output(x, theta), self.y[a][k], x)[1].reshape(
+                    1, 1, -1))[1] / 3
+            total += clipped(g, clip)
+        return (total + self.added(a, len(theta), clip)) / (self.rate * len(self.y[a]))
+
+
 def images():
     """Of two owners, on a small MNIST. Of large models every so many parameters are held."""
     cnn = [conv(16, 8, 2, 3), act("tanh"), pool(2, 1), conv(32, 4, 2), act("tanh"), pool(2, 1), linear(32),
@@ -117,12 +146,17 @@ stride=2}]},{kind="maxpool",kernel=2,stride=1},{kind="conv2d",filters=3,kernel=2
     for name, makers, keys, each in (
             ("cnn", cnn, dict(model__activation='"tanh"'), 29), ("convnet", convnet, {}, 17),
             ("layers", listed, dict(model__layers=text), 3)):
-        for clip in None, .5:
+        for clip, way in (None, {}), (.5, {}), *([(.5, dict(shift=2, flip=True)), (.5, dict(crop=3))] * (
+                name == "layers")):
             p = Pictures(chain((SIDE, SIDE, 1), *makers))
+            if way:
+                p = Views(p.layers, rate=.5, z=.1, **way)
             x = dsgd(p, np.full((2, 2), .5), constant(.1), 4, clip=clip)
-            c = case(f"images-{name}-{clip}", "dsgd", x, p, "complete", 4, clip, within=1e-4 if clip else None,
-                     step_size=.1, model__name=name, topology__agents=2, data__drop=None, data__label=None,
-                     data__label_values=None, **ADJUST, **keys)
+            c = case(f"images-{name}-{clip}" + "".join("-" + w for w in way), "dsgd", x, p, "complete", 4, clip,
+                     within=1e-4 if clip else None, step_size=.1, model__name=name, topology__agents=2,
+                     data__drop=None, data__label=None, data__label_values=None, **ADJUST, **keys,
+                     **({"noise": noisy(.1), "privacy__sample_rate": .5, "data__augmentations": 3} if way else {}),
+                     **{f"data__augment_{k}": "true" if v is True else v for k, v in way.items()})
             c["data"] = 'dataset = "mnist"\nallow_altered = true\npartition = "iid"\n'
             yield c | {"each": each, "models": [m[::each] for m in c["models"]],
                        "norms": [float(np.linalg.norm(m)) for m in x]}

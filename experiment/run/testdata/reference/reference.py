@@ -2,15 +2,17 @@
 """Reference trajectories of the algorithms, in float64, apart from the Go code.
 
 Each algorithm is written here from its paper, from the specification of algorithms, or,
-where neither has it, from the comment of its type. The program prints the problem and,
-for each run, the final parameters of every agent and the figures of the summary.
-TestReference of experiment/run holds runs against them:
+where neither has it, from the comment of its type; what is drawn, from docs/draws.md. The
+program prints the problem and, for each run, the final parameters of every agent and the
+figures of the summary. TestReference of experiment/run holds runs against them:
 
     cd experiment/run/testdata && python3 -B reference/reference.py > reference.json
 
 The problem: four agents with 4, 5, 6 and 5 records of three features, with labels, a
-number and a count to predict, and twelve test records. Batches are full and noise, where
-there is any, is too small to be seen, so that every step is a function of the records.
+number and a count to predict, and twelve test records. Runs of cases.py and variants.py
+have full batches and no noise, or noise too small to be seen; in those of drawn.py,
+links.py and operators.py batches, noise, graphs, links, wakes and records are drawn as in
+the product, by the generators of draws.py. networks.py has networks, of images too.
 """
 import json
 
