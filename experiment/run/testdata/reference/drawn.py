@@ -160,20 +160,22 @@ def sampled():
                    **n | dict(clip=.3 if kind == "constd2p" else None), **GKEYS)
     p = Drawn(z=.7, kind="decor")
     p.near, p.pair = PATH, .7 * 3
-    yield case("drawn-decor", "dsgd", dsgd(p, PATH, GEO, R, clip=.3), p, "path", clip=.3, **GKEYS, noise=noisy(
-        .7, **{"privacy.mechanism": "decor", "privacy.pair_noise_ratio": 3.0}))
+    yield case("drawn-decor", "dsgd", dsgd(p, PATH, GEO, R, clip=.3), p, "path", clip=.3, **GKEYS,
+               noise=noisy(.7, **{"privacy.mechanism": "decor", "privacy.pair_noise_ratio": 3.0}))
     p = new()
     p.draws, p.expected = 3, 7.5
     yield case("drawn-microbatches", "dsgd", dsgd(p, RING, GEO, R, clip=.3), p, replication__microbatches=3,
-               **n | dict(noise=noisy(.7, **{"privacy.accountant": "pld", "privacy.adjacency": "add-remove",
-                                             "privacy.batch_size": 7.5, "privacy.target_delta": .01})), **GKEYS)
+               **n | dict(noise=noisy(.7, **{
+                   "privacy.accountant": "pld", "privacy.adjacency": "add-remove", "privacy.batch_size": 7.5,
+                   "privacy.target_delta": .01})), **GKEYS)
     p = new(persons=2)
     yield case("drawn-persons", "dsgd", dsgd(p, RING, GEO, R, clip=.3), p, **n, **GKEYS)
     p, signs = Drawn(), draws.public(SEED, "adversary", 1)
     forged = np.array([-3. if signs.word() & 1 else 3. for _ in range(3)])
     x = attacked(p, COMPLETE, GEO, R, "large-norm", forged, robust=clipped_gossip(.05))
     c = case("attack-large-norm", "dsgd", x, p, "complete", faults__adversaries="[1]",
-             faults__attack="large-norm", faults__attack_scale=3.0, mixing="clipped", mixing_clip=.05, **GKEYS)
+             faults__attack="large-norm", faults__attack_scale=3.0, mixing="clipped", mixing_clip=.05,
+             **GKEYS)
     yield c | p.figures(np.delete(x, 1, axis=0))
 
 
@@ -323,8 +325,9 @@ def clips():
         names = {"rate": "clip_rate", "share": "clip_quantile", "factor": "clip_factor",
                  "average": "clip_average"}
         yield case(f"drawn-clip-{kind}", "dsgd", dsgd(p, RING, step, 12, clips=of), p, step_size=.5,
-                   within=1e-4, privacy__clipping=kind, **({"privacy__clip_count_std": 1.5} if kind == "quantile" else {}),
-                   **{"privacy__" + names[k]: v for k, v in keys.items()}, **n)
+                   within=1e-4, privacy__clipping=kind, **n,
+                   **({"privacy__clip_count_std": 1.5} if kind == "quantile" else {}),
+                   **{"privacy__" + names[k]: v for k, v in keys.items()})
 
 
 class NoisyClip(Clip):
@@ -380,9 +383,9 @@ def fitted():
         yield case(f"drawn-newton-{loss}", "newton", tables.newton(p, COMPLETE, rounds, z=.2), p, "complete",
                    rounds, **keys)
     p = Drawn(z=.2)
-    yield case("drawn-newton-more", "newton", tables.newton(p, RING, 61, z=.2, more=2., ridge=.1), p, "ring", 61,
-               moments_noise=2.0, ridge=.1, **keys)
+    yield case("drawn-newton-more", "newton", tables.newton(p, RING, 61, z=.2, more=2., ridge=.1), p,
+               "ring", 61, moments_noise=2.0, ridge=.1, **keys)
     for loss in "logistic", "least-squares":
         p = Drawn(loss, z=.2, rows=tables.weights)
-        yield case(f"drawn-boosting-{loss}", "boosting", tables.boosting(p, COMPLETE, 11, z=.2), p, "complete",
-                   11, **keys)
+        yield case(f"drawn-boosting-{loss}", "boosting", tables.boosting(p, COMPLETE, 11, z=.2), p,
+                   "complete", 11, **keys)

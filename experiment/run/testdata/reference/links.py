@@ -84,13 +84,15 @@ class Faults:
 def faults():
     g, P = GEO, directed(ARCS)
     every = dict(drop=dict(drop=.3), symmetric=dict(drop=.2, symmetric=True, delay=.3, max_delay=2),
-                 late=dict(drop=.2, delay=.5, max_delay=3), use=dict(drop=.2, delay=.5, max_delay=3, late="use"))
+                 late=dict(drop=.2, delay=.5, max_delay=3),
+                 use=dict(drop=.2, delay=.5, max_delay=3, late="use"))
     for name, keys in every.items():
         sets = {"faults__" + k: str(v).lower() if v is True else v for k, v in keys.items()}
         f, p = Faults(**keys), Drawn()
         yield case(f"faults-dsgd-{name}", "dsgd", dsgd(p, f.at(RING), g, 12), p, **sets, **GKEYS)
         p = Drawn()
-        yield case(f"faults-dsgt-{name}", "dsgt", dsgt(p, f.at(COMPLETE), g, 12), p, "complete", **sets, **GKEYS)
+        yield case(f"faults-dsgt-{name}", "dsgt", dsgt(p, f.at(COMPLETE), g, 12), p, "complete", **sets,
+                   **GKEYS)
         if f.use:
             continue  # sgp refuses it
         p = Drawn()
@@ -112,9 +114,9 @@ def changing():
     p, ring = Drawn(), [(0, 1), (0, 3), (1, 2), (2, 3)]
     yield case("dropout-dsgd", "dsgd", dsgd(p, lambda k: metropolis(left(k, ring)), GEO, 12), p,
                topology__dropout=.3, **GKEYS)
-    p = Drawn()
-    yield case("dropout-sgp", "sgp", sgp(p, lambda k: directed(left(k, sorted(ARCS, key=lambda a: a[::-1]))), GEO, 12), p, "directed-file",
-               topology__path="DIR/arcs.txt", topology__dropout=.3, **GKEYS)
+    p, arcs = Drawn(), sorted(ARCS, key=lambda a: a[::-1])
+    yield case("dropout-sgp", "sgp", sgp(p, lambda k: directed(left(k, arcs)), GEO, 12), p,
+               "directed-file", topology__path="DIR/arcs.txt", topology__dropout=.3, **GKEYS)
     y = np.array([X.mean(axis=0) for X in Problem("mean").X])
     z = Drawn(z=.5)  # round 0 asks, all others average
     for a in range(N):
@@ -207,7 +209,8 @@ def personal():
     def of(name, algorithm, models, p, **more):
         return case(name, algorithm, models, p, **keys, **more) | {"objective": q.value(p, models)}
 
-    every = dict(clock={}, latency=dict(latency=2.0), drop=dict(drop=.4), churn=dict(churn=.5, churn_period=2.0),
+    every = dict(clock={}, latency=dict(latency=2.0), drop=dict(drop=.4),
+                 churn=dict(churn=.5, churn_period=2.0),
                  all=dict(latency=1.5, drop=.2, churn=.3, churn_period=1.5))
     for name, faults in every.items():
         p = Drawn(z=.3)
@@ -217,8 +220,8 @@ def personal():
     for _ in range(40):
         order.append(clock.next()[1])
     p = Drawn(z=.2, kind="laplace")
-    yield of("wakes-laplace", "bcd", wakes.bcd(p, q, order, clip=.3, norm="l1", updates=6, after="average"), p,
-             clip=.3, updates=6, norm="l1", after="average", clock__wakes=40, within=1e-4,
+    yield of("wakes-laplace", "bcd", wakes.bcd(p, q, order, clip=.3, norm="l1", updates=6, after="average"),
+             p, clip=.3, updates=6, norm="l1", after="average", clock__wakes=40, within=1e-4,
              noise=noisy(.2, **{"privacy.mechanism": "laplace", "privacy.accountant": "pld"}))
     for alloc in "late", "expected":
         p, of_agent = Drawn(z=.3), [[t for t, i in enumerate(order) if i == a] for a in range(N)]
@@ -258,8 +261,8 @@ def personal():
             seq[i], seq[j] = seq[i] + 1, seq[j] + 1
             met.append((i, j))
         p = Drawn(z=.3)
-        yield of(f"meetings-{name}", "gossip-admm", wakes.gossip_admm(p, q, met, clip=.3, steps=4), p, clip=.3,
-                 local_steps=4, clock__wakes=16, noise=noisy(.3),
+        yield of(f"meetings-{name}", "gossip-admm", wakes.gossip_admm(p, q, met, clip=.3, steps=4), p,
+                 clip=.3, local_steps=4, clock__wakes=16, noise=noisy(.3),
                  **{"faults__" + k: v for k, v in faults.items()})
 
 
@@ -322,7 +325,8 @@ def coins():
     for a, (X, y) in enumerate(zip(Problem().X, Problem().y)):
         keep.append([])
         for x, v in zip(X, y):
-            text = f"sotto records, held-out records, seed {SEED}\n".encode() + np.float32(x).astype("<f4").tobytes()
+            text = f"sotto records, held-out records, seed {SEED}\n".encode()
+            text += np.float32(x).astype("<f4").tobytes()
             if coin(text + f"label {int(v > 0)}\n".encode()) >= .3:
                 keep[a].append(row)
             row += 1
@@ -334,8 +338,8 @@ def coins():
     keep, row = [], 0
     p = Drawn(rate=.5, z=.5, persons=2)
     for a, who in enumerate(p.who):
-        there = [coin(b"sotto persons, held-out persons, seed %d, id %d" % (SEED, int.from_bytes(hashlib.sha256(
-            w.encode()).digest()[:8], "big"))) >= .3 for w in who]
+        ids = [int.from_bytes(hashlib.sha256(w.encode()).digest()[:8], "big") for w in who]
+        there = [coin(b"sotto persons, held-out persons, seed %d, id %d" % (SEED, v)) >= .3 for v in ids]
         p.X[a], p.y[a] = p.X[a][there], p.y[a][there]
         p.who[a] = [w for w, t in zip(who, there) if t]
     yield case("held-out-persons", "dsgd", dsgd(p, RING, GEO, 12, clip=.3), p, clip=.3, noise=noisy(.5),

@@ -48,10 +48,12 @@ def dense():
         yield case(f"mlp-{a}", "dsgd", dsgd(p, RING, step, 12, clip=.4), p, clip=.4, model__name="mlp",
                    model__hidden=[5, 4], model__activation=json.dumps(a), **keys)
     p = Network(chain(flat, linear(4), act("relu"), linear(1)), nets.squared, "least-squares")
-    yield case("mlp-squares", "dsgt", dsgt(p, RING, step, 12), p, model__name="mlp", model__hidden=[4], **keys)
+    yield case("mlp-squares", "dsgt", dsgt(p, RING, step, 12), p, model__name="mlp", model__hidden=[4],
+               **keys)
     p = Network(chain(flat, linear(5), act("mish"), linear(3)), nets.cross_entropy, rate=.5, z=.5)
     yield case("mlp-drawn", "dsgd", dsgd(p, RING, step, 12, clip=.4), p, clip=.4, model__name="mlp",
-               model__hidden=[5], model__activation='"mish"', noise=noisy(.5), privacy__sample_rate=.5, **keys)
+               model__hidden=[5], model__activation='"mish"', noise=noisy(.5), privacy__sample_rate=.5,
+               **keys)
     p = Network(chain(flat, linear(2), linear(3)), nets.reconstruction, "least-squares")
     yield case("autoencoder-linear", "dsgd", dsgd(p, RING, step, 12, clip=.4), p, clip=.4,
                model__name="autoencoder", model__hidden=[2], **keys)
@@ -61,7 +63,8 @@ def dense():
                model__name="autoencoder", model__hidden=[4, 2], model__activation='"tanh"', **keys)
     for loss, of, out in ((nets.hinge, "logistic", "hinge"), (nets.logistic, "logistic", "logistic"),
                           (nets.huber, "least-squares", "huber")):
-        p = Network(chain(flat, linear(4, False), norm(each=True), act("leaky-relu", .2), linear(1)), loss, of)
+        p = Network(chain(flat, linear(4, False), norm(each=True), act("leaky-relu", .2), linear(1)),
+                    loss, of)
         text = '[{kind="linear",units=4,bias=false},{kind="layernorm"},{kind="leaky-relu",slope=0.2},' \
                '{kind="linear",units=1}]'
         more = {"model__delta": .5} if out == "huber" else {}
@@ -135,11 +138,12 @@ def images():
     cnn = [conv(16, 8, 2, 3), act("tanh"), pool(2, 1), conv(32, 4, 2), act("tanh"), pool(2, 1), linear(32),
            act("tanh"), linear(10)]
     convnet = [conv(3, 5), act("mish"), pool(2), linear(64), act("mish"), linear(10)]
-    listed = [conv(4, 3, 2, 1), norm(2), act("gelu"), residual([conv(4, 3, 1, 2, standard=True), norm(1, True),
-              act("relu"), conv(6, 3, 2, bias=False)], [conv(6, 1, 2)]), pool(2, 1), conv(3, 2),
-              pool(2, mean=True), linear(10)]
-    text = """[{kind="conv2d",filters=4,kernel=3,stride=2,padding=1},{kind="groupnorm",groups=2},{kind="gelu"},
-{kind="residual",layers=[{kind="ws-conv2d",filters=4,kernel=3,padding=2},{kind="layernorm"},{kind="relu"},
+    listed = [conv(4, 3, 2, 1), norm(2), act("gelu"), residual([
+        conv(4, 3, 1, 2, standard=True), norm(1, True), act("relu"), conv(6, 3, 2, bias=False)],
+        [conv(6, 1, 2)]), pool(2, 1), conv(3, 2), pool(2, mean=True), linear(10)]
+    text = """[{kind="conv2d",filters=4,kernel=3,stride=2,padding=1},{kind="groupnorm",groups=2},
+{kind="gelu"},{kind="residual",layers=[
+{kind="ws-conv2d",filters=4,kernel=3,padding=2},{kind="layernorm"},{kind="relu"},
 {kind="conv2d",filters=6,kernel=3,stride=2,bias=false}],projection=[{kind="conv2d",filters=6,kernel=1,
 stride=2}]},{kind="maxpool",kernel=2,stride=1},{kind="conv2d",filters=3,kernel=2},
 {kind="avgpool",kernel=2},{kind="linear",units=10}]""".replace("\n", "")
@@ -152,10 +156,11 @@ stride=2}]},{kind="maxpool",kernel=2,stride=1},{kind="conv2d",filters=3,kernel=2
             if way:
                 p = Views(p.layers, rate=.5, z=.1, **way)
             x = dsgd(p, np.full((2, 2), .5), constant(.1), 4, clip=clip)
-            c = case(f"images-{name}-{clip}" + "".join("-" + w for w in way), "dsgd", x, p, "complete", 4, clip,
-                     within=1e-4 if clip else None, step_size=.1, model__name=name, topology__agents=2,
+            c = case(f"images-{name}-{clip}" + "".join("-" + w for w in way), "dsgd", x, p, "complete", 4,
+                     clip, within=1e-4 if clip else None, step_size=.1, model__name=name, topology__agents=2,
                      data__drop=None, data__label=None, data__label_values=None, **ADJUST, **keys,
-                     **({"noise": noisy(.1), "privacy__sample_rate": .5, "data__augmentations": 3} if way else {}),
+                     **({"noise": noisy(.1), "privacy__sample_rate": .5, "data__augmentations": 3}
+                        if way else {}),
                      **{f"data__augment_{k}": "true" if v is True else v for k, v in way.items()})
             c["data"] = 'dataset = "mnist"\nallow_altered = true\npartition = "iid"\n'
             yield c | {"each": each, "models": [m[::each] for m in c["models"]],

@@ -108,8 +108,8 @@ def operators():
                 mean = sum((clipped(g[j], .3) for j in p.batch(a, len(g))), np.zeros(3)) / (rate * M[a])
                 r.append(clipped(-.4 * mean, 1) + .4 / (rate * M[a]) * p.added(a, 3, .3))
             x = RING @ x + alpha * np.array(r)
-        yield case(f"drawn-km-{rate}", "km", x, p, rounds=R, clip=.3, noise=noisy(.5), privacy__sample_rate=rate,
-                   **none)
+        yield case(f"drawn-km-{rate}", "km", x, p, rounds=R, clip=.3, noise=noisy(.5),
+                   privacy__sample_rate=rate, **none)
     p = Drawn(z=.5)
     p.X = [np.array([clipped(x, .3) for x in X]) for X in p.X]
     S = [1.0]
@@ -117,7 +117,8 @@ def operators():
         S.append(1 + 2 * .3 * S[-1])
     x = with_state(p, PATH, R, .4, [.3] * R, 1., lambda s, a, k: .3 * .5 * .3 * .4 / M[a] * min(
         S[k], 2 * M[a] / (.3 * .4)) * s.normals(3))
-    yield case("drawn-own-state", "km", x, p, "path", R, .3, noise=noisy(.5), own_state="true", alpha=.3, **none)
+    yield case("drawn-own-state", "km", x, p, "path", R, .3, noise=noisy(.5), own_state="true", alpha=.3,
+               **none)
     eps, delta, bound = 40., .01, .05
     alphas = [.3 / (1 + k / 4) for k in range(R)]
     for name in "laplace", "gaussian", "truncated-laplace", "truncated-gaussian", "truncated-generalized":

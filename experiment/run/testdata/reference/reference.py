@@ -46,9 +46,10 @@ def main():
             *cases.others(p, sq), *variants.noisy(p, sq), *variants.clips_and_losses(p),
             *variants.more(p), *variants.exhausted(p), *variants.units(), *variants.deviations(p),
             *variants.additive(), *variants.traced(p), *variants.owned(), *variants.newtons(),
-            *variants.measured(), *drawn.sampled(), *drawn.dealt(),
-            *drawn.clips(), *drawn.adam(), *drawn.fitted(), *links.faults(), *links.changing(), *links.personal(), *links.walking(),
-            *links.coming(), *links.coins(), *operators.operators(), *networks.dense(), *networks.images()]
+            *variants.measured(), *drawn.sampled(), *drawn.dealt(), *drawn.clips(), *drawn.adam(),
+            *drawn.fitted(), *links.faults(), *links.changing(), *links.personal(), *links.walking(),
+            *links.coming(), *links.coins(), *operators.operators(), *networks.dense(),
+            *networks.images()]
     files = {"train.csv": csv(TRAIN), "test.csv": csv(TEST), **cases.FILES, **networks.FILES}
     print('{"files": ' + json.dumps(files) + ',\n "init": ' + json.dumps(INITS) + ',\n "cases": [')
     print(",\n".join(json.dumps(short(r)) for r in runs) + "\n]}")
