@@ -3,10 +3,12 @@ package run
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -32,6 +34,7 @@ type referenceCase struct {
 	Models [][]float64
 	Each   int // of large models every so many parameters are there,
 	Norms  []float64
+	Own    [][]float64 // by owner: the weights of its own model, then figures by model
 	referenceFigures
 }
 
@@ -86,7 +89,7 @@ func TestReference(t *testing.T) {
 	if err := json.Unmarshal(b, &ref); err != nil {
 		t.Fatal(err)
 	}
-	if len(ref.Cases) < 256 {
+	if len(ref.Cases) < 258 {
 		t.Fatalf("%d runs in the file", len(ref.Cases))
 	}
 	dir := t.TempDir()
@@ -165,6 +168,7 @@ func (c *referenceCase) hold(t *testing.T, dir string) {
 		last := metricIn(t, r.Dir, "objective", strconv.FormatUint(f.Steps, 10))
 		check("objective", last["all"], c.Objective)
 	}
+	c.holdOwn(t, r, check)
 	if a := r.Summary.Accuracy; a != nil {
 		check("accuracy", a.Mean, c.Accuracy)
 	}
@@ -191,6 +195,30 @@ func (c *referenceCase) holdModels(t *testing.T, tensors []model.NamedVec, withi
 		}
 		if apart := distance64(v, want); !(apart <= within*longest) {
 			t.Errorf("agent %d: %v, want %v: %g of the longest model apart", i, v, want, apart/longest)
+		}
+	}
+}
+
+func (c *referenceCase) holdOwn(t *testing.T, r *Result, check func(string, float64, *float64)) {
+	t.Helper()
+	if c.Own == nil {
+		return
+	}
+	if p := r.Summary.Personal; p == nil || len(p.Lines) != len(c.Own) {
+		t.Fatalf("own models %+v, want those of %d owners", p, len(c.Own))
+	}
+	for i, l := range r.Summary.Personal.Lines {
+		all := slices.Clone(l.Weights[:])
+		for _, values := range l.Values {
+			for _, v := range values {
+				all = append(all, *v)
+			}
+		}
+		if len(all) != len(c.Own[i]) {
+			t.Fatalf("owner %d: %d numbers, want %d", i, len(all), len(c.Own[i]))
+		}
+		for k, v := range all {
+			check(fmt.Sprintf("owner %d, number %d", i, k), v, &c.Own[i][k])
 		}
 	}
 }

@@ -18,6 +18,7 @@ import json
 
 import cases
 import drawn
+import finishing
 import links
 import networks
 import operators
@@ -49,7 +50,7 @@ def main():
             *variants.measured(), *drawn.sampled(), *drawn.dealt(), *drawn.clips(), *drawn.adam(),
             *drawn.fitted(), *links.faults(), *links.changing(), *links.personal(), *links.walking(),
             *links.coming(), *links.coins(), *operators.operators(), *networks.dense(),
-            *networks.images()]
+            *networks.images(), *finishing.finished()]
     files = {"train.csv": csv(TRAIN), "test.csv": csv(TEST), **cases.FILES, **networks.FILES}
     print('{"files": ' + json.dumps(files) + ',\n "init": ' + json.dumps(INITS) + ',\n "cases": [')
     print(",\n".join(json.dumps(short(r)) for r in runs) + "\n]}")
