@@ -34,7 +34,7 @@ type referenceCase struct {
 	Models [][]float64
 	Each   int // of large models every so many parameters are there,
 	Norms  []float64
-	Own    [][]float64 // by owner: the weights of its own model, then figures by model
+	Own    [][]float64 // by owner: the own model's weights, then figures by model
 	referenceFigures
 }
 
@@ -72,7 +72,7 @@ partition = "natural"
 
 // Runs end where an implementation of the papers in float64 ends that shares nothing with
 // this one: on full batches without noise, or with noise of 1e-7 of the clip; and with
-// batches, noise, graphs, faults and wakes that it draws by itself, as docs/draws.md says.
+// batches, noise, graphs, faults and wakes that it draws itself, as docs/draws.md says.
 // Messages and models are float32 here, so that each of some ten rounds adds a relative
 // error of 2^-24 or a few of them. The tolerance of 1e-5 of the longest model is above
 // all that, and far below what another order of steps, another weight or draw or a clip

@@ -162,12 +162,10 @@ def sampled():
     p.near, p.pair = PATH, .7 * 3
     yield case("drawn-decor", "dsgd", dsgd(p, PATH, GEO, R, clip=.3), p, "path", clip=.3, **GKEYS,
                noise=noisy(.7, **{"privacy.mechanism": "decor", "privacy.pair_noise_ratio": 3.0}))
-    p = new()
-    p.draws, p.expected = 3, 7.5
-    yield case("drawn-microbatches", "dsgd", dsgd(p, RING, GEO, R, clip=.3), p, replication__microbatches=3,
-               **n | dict(noise=noisy(.7, **{
-                   "privacy.accountant": "pld", "privacy.adjacency": "add-remove", "privacy.batch_size": 7.5,
-                   "privacy.target_delta": .01})), **GKEYS)
+    p = Drawn(rate=.5)
+    p.draws = 3
+    yield case("drawn-microbatches", "dsgd", dsgd(p, RING, GEO, R, clip=.3), p, clip=.3, **half,
+               replication__microbatches=3, **GKEYS)
     p = new(persons=2)
     yield case("drawn-persons", "dsgd", dsgd(p, RING, GEO, R, clip=.3), p, **n, **GKEYS)
     p, signs = Drawn(), draws.public(SEED, "adversary", 1)
