@@ -89,7 +89,7 @@ func TestReference(t *testing.T) {
 	if err := json.Unmarshal(b, &ref); err != nil {
 		t.Fatal(err)
 	}
-	if len(ref.Cases) < 258 {
+	if len(ref.Cases) < 265 {
 		t.Fatalf("%d runs in the file", len(ref.Cases))
 	}
 	dir := t.TempDir()

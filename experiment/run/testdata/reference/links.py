@@ -93,8 +93,19 @@ def faults():
         p = Drawn()
         yield case(f"faults-dsgt-{name}", "dsgt", dsgt(p, f.at(COMPLETE), g, 12), p, "complete", **sets,
                    **GKEYS)
+        p = Drawn(z=.3)
+        y = np.array([clipped(X.mean(axis=0), .4) + p.noise(a, 3, .4) for a, X in enumerate(Problem("mean").X)])
+        mean = f.at(PATH)
+        mean(0) @ (0 * y)  # of the round that asks, in which start vectors are sent
+        yield case(f"faults-average-{name}", "gossip-average", recursion(
+            PATH, y, 8, "chebyshev", mean=lambda k: mean(k + 1)), Problem("mean"), "path", 9,
+            acceleration="chebyshev", clip=.4, noise=noisy(.3), **sets)
         if f.use:
             continue  # sgp refuses it
+        p = Drawn()
+        x = dinno(p, COMPLETE, constant(.05), 12, rho=.1, kind="sgd", lost=f.fate)
+        yield case(f"faults-dinno-{name}", "dinno", x, p, "complete", rho=.1, optimizer="sgd", step_size=.05,
+                   **sets)
         p = Drawn()
         yield case(f"faults-sgp-{name}", "sgp", f.push(p, P, g, 12), p, "directed-file",
                    topology__path="DIR/arcs.txt", **sets, **GKEYS)

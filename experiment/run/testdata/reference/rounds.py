@@ -94,7 +94,7 @@ def dsgt(p, W, eta, rounds, clip=None, answers=np.inf):
 
 
 def dinno(p, W, eta, rounds, rho=.5, scale=1.0, top=10.0, steps=1, kind="adam-fresh", beta=0.0,
-          self_prox=False, ascend=False, clip=None, average=dict(), answers=np.inf):
+          self_prox=False, ascend=False, clip=None, average=dict(), answers=np.inf, lost=None):
     """000, Algorithm 3: the dual gains rho times what the neighbors differ by, then some
     steps on the augmented Lagrangian. Fresh moments start anew in every round."""
     x = start(p)
@@ -102,17 +102,20 @@ def dinno(p, W, eta, rounds, rho=.5, scale=1.0, top=10.0, steps=1, kind="adam-fr
     near = [[j for j in range(N) if j != i and W[i, j] > 0] for i in range(N)]
     os = [Optimizer("adam" if "adam" in kind else "sgd", beta) for _ in range(N)]
     out = Average(x, rounds, **average)
+    links = near
     for k in range(rounds):
         rho = min(rho * scale, top)
         new = x.copy()
+        if lost:  # who is not heard is no neighbor in this round
+            near = [[j for j in links[i] if lost(k, j, i) is None] for i in range(N)]
         for i, a in enumerate(p.agents):
-            dual[i] += rho * sum(x[i] - x[j] for j in near[i])
+            dual[i] += rho * sum((x[i] - x[j] for j in near[i]), np.zeros(x.shape[1]))
             if kind == "adam-fresh":
                 os[i] = Optimizer("adam")
             psi = x[i].copy()
             for _ in range(steps):
                 g = p.answer(a, psi, clip) + dual[i]
-                g = g + 2 * rho * sum(psi - (x[i] + x[j]) / 2 for j in near[i])
+                g = g + 2 * rho * sum((psi - (x[i] + x[j]) / 2 for j in near[i]), 0 * g)
                 if self_prox:
                     g = g + 2 * rho * (psi - x[i])
                 psi = psi - (-1 if ascend else 1) * eta(k, rounds) * os[i].direction(g, psi)
@@ -124,9 +127,10 @@ def dinno(p, W, eta, rounds, rho=.5, scale=1.0, top=10.0, steps=1, kind="adam-fr
     return out.e
 
 
-def recursion(W, y, count, kind="plain", dimension=1.0, rho=None):
+def recursion(W, y, count, kind="plain", dimension=1.0, rho=None, mean=None):
     """count rounds of averaging: plain, Chebyshev's with one weight or with Golub's and
-    Varga's, that of 004, or Jacobi's of Berthier, Bach and Gaillard."""
+    Varga's, that of 004, or Jacobi's of Berthier, Bach and Gaillard. mean gives for each
+    round what averages in place of W."""
     rho = slem(W) if rho is None else rho
     previous, omega = y, 1.0
     for k in range(count):
@@ -149,7 +153,7 @@ def recursion(W, y, count, kind="plain", dimension=1.0, rho=None):
                 a = (2 * k + D / 2 + 1) * (2 * k + D / 2 + 2) / (2 * low)
                 b = D ** 2 * (2 * k + D / 2 + 1) / (8 * low * (2 * k + D / 2))
                 c = k ** 2 * (2 * k + D / 2 + 2) / (low * (2 * k + D / 2))
-        y, previous = a * (W @ y) + b * y - c * previous, y
+        y, previous = a * ((mean(k) if mean else W) @ y) + b * y - c * previous, y
     return y
 
 
