@@ -94,7 +94,8 @@ def faults():
         yield case(f"faults-dsgt-{name}", "dsgt", dsgt(p, f.at(COMPLETE), g, 12), p, "complete", **sets,
                    **GKEYS)
         p = Drawn(z=.3)
-        y = np.array([clipped(X.mean(axis=0), .4) + p.noise(a, 3, .4) for a, X in enumerate(Problem("mean").X)])
+        y = np.array([clipped(X.mean(axis=0), .4) + p.noise(a, 3, .4)
+                      for a, X in enumerate(Problem("mean").X)])
         mean = f.at(PATH)
         mean(0) @ (0 * y)  # of the round that asks, in which start vectors are sent
         yield case(f"faults-average-{name}", "gossip-average", recursion(
