@@ -10,7 +10,7 @@ import draws
 import wakes
 from cases import ARCS, LINKS, case
 from draws import SEED, mix, unit
-from drawn import GEO, GKEYS, Drawn, noisy
+from drawn import GEO, GKEYS, Drawn, initial, noisy
 from problem import COMPLETE, INIT, M, N, PATH, RING, STAR, TEST, TRAIN, Problem, clipped, metropolis
 from rounds import *
 from steps import *
@@ -97,7 +97,7 @@ def faults():
         y = np.array([clipped(X.mean(axis=0), .4) + p.noise(a, 3, .4)
                       for a, X in enumerate(Problem("mean").X)])
         mean = f.at(PATH)
-        mean(0) @ (0 * y)  # of the round that asks, in which start vectors are sent
+        mean(0) @ np.tile(initial((3, 3)), (N, 1))  # what is sent before the round that asks
         yield case(f"faults-average-{name}", "gossip-average", recursion(
             PATH, y, 8, "chebyshev", mean=lambda k: mean(k + 1)), Problem("mean"), "path", 9,
             acceleration="chebyshev", clip=.4, noise=noisy(.3), **sets)
