@@ -25,7 +25,7 @@ type Augmentation struct {
 	// Crop takes each view from the image padded by so many pixels on each side, which
 	// mirror its border: below height and width, and one of Shift and Crop is 0.
 	Crop int  `toml:"augment_crop,omitempty"`
-	Flip bool `toml:"augment_flip,omitempty"` // left to right, every other view
+	Flip bool `toml:"augment_flip,omitempty"` // left to right, each view with probability 1/2
 }
 
 const maxViews = 32

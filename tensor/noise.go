@@ -13,7 +13,9 @@ import (
 //	z = 2 pi c/2^64, c the lower 62 bits of b, signed
 //
 // u lies in (0, 1], so that values end at 9.49 standard deviations; z is up to an eighth
-// of a turn to either side of an axis, which the upper two bits choose.
+// of a turn to either side of an axis. dst[2i] is r cos z and dst[2i+1] r sin z; where
+// bit 62 of b is set the cosine is negated, and where bit 63 is, both change places after
+// that.
 //
 // All is in double precision: 2^53 values of u above a half, more below, 2^62 values of z
 // rounded to double precision, with ln and sin of relative error below 2^-50, cos too.

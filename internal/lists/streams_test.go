@@ -2,10 +2,12 @@ package lists
 
 import (
 	"bytes"
+	"encoding/hex"
 	"go/ast"
 	"go/parser"
 	"go/printer"
 	"go/token"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -21,6 +23,39 @@ import (
 // that may change.
 func TestPurposesOfStreams(t *testing.T) {
 	checkSame(t, "streams.txt", "texts of streams, hashes and checkpoints", set(purposes(module(t))))
+}
+
+// Whoever wants to draw again what a seed has drawn finds every stream on one page.
+func TestStreamsAreDocumented(t *testing.T) {
+	b, err := os.ReadFile("../../docs/draws.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, named := string(b), 0
+	for _, line := range set(purposes(module(t))) {
+		kind, text, _ := strings.Cut(line, " ")
+		switch kind {
+		case "public", "derive":
+			text, err = strconv.Unquote(text)
+		case "pcg": // letters as a number; of glyphs the record's
+			var letters []byte
+			if letters, err = hex.DecodeString(strings.TrimPrefix(text, "0x")); text == "0" {
+				continue
+			}
+			text = string(letters)
+		default:
+			continue
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		if named++; !strings.Contains(page, "`"+text+"`") {
+			t.Errorf("docs/draws.md has no %s `%s`", kind, text)
+		}
+	}
+	if named < 45 {
+		t.Errorf("%d streams", named)
+	}
 }
 
 // The test is itself tested: what a package derives a stream or a hash from is found.

@@ -132,6 +132,7 @@ def fixed_points(p, sq):
                own_state="true")
 
 
+FILES["pairs.txt"] = "0 1\n0 2\n1 2\n2 3\n"
 LINKS = {(0, 1): .5, (1, 2): .3, (2, 3): .4, (0, 2): .2}
 FILES["links.txt"] = "".join(f"{i} {j} {w}\n" for (i, j), w in LINKS.items())
 WAKES = [2, 0, 3, 1, 1, 0, 2, 3, 3, 1, 0, 2, 1, 3, 0, 0, 2, 1, 3, 2]
@@ -210,9 +211,13 @@ def personal(p, sq):
              local_steps=5, start="fit", **none, **paired)
 
 
-# Which agent holds a token at each step, as the product has drawn it with seed 1.
-VISITS = [[3, 2, 3, 3, 3, 3, 3, 2, 2, 1, 2, 3, 3, 3, 3, 3]]
-PUBLIC = [[0, 1, 0, 3, 1, 3, 2, 2, 2, 2], [0, 3, 1, 0, 3, 2, 3, 1, 2, 1]]
+# Which agents hold a token, one after the other.
+def held(walk, tokens):
+    return [[i for k, i, _ in walk.visits if k == token] for token in range(tokens)]
+
+
+VISITS = held(wakes.Walk(PATH, 1, 16), 1)
+PUBLIC = held(wakes.Walk(COMPLETE, 2, 10, public=True), 2)
 
 
 def others(p, sq):

@@ -54,7 +54,8 @@ class Problem:
             self.init = np.float32(np.linspace(-.4, .4, 9)).astype(float)
         if rows:
             self.init = np.float32(np.linspace(-.4, .4, 13)).astype(float)
-        self.rows = rows
+        self.rows, self.bounded = rows, None  # what a private fit sees in place of this
+        self.came = None  # the round from which a record is there
         self.who = [[r[6] for r in TRAIN if r[3] == o] for o in range(N)]
         self.X, self.y = self.part(TRAIN)
         self.Xtest, self.ytest = self.part(TEST)
@@ -118,6 +119,21 @@ class Problem:
             g = [(np.sum if self.whole else np.mean)(m, axis=0) for m in mine]
         return np.mean([clipped(v, clip) for v in g], axis=0)
 
+    def noise(self, a, dim, clip, norm="l2"):
+        """What an answer's sum has beside it: see draws."""
+        return 0.0
+
+    def of_fit(self, a, lam):
+        return 0.0
+
+    def of_owner(self, a, theta, clip):
+        """The mean gradient, cut to the clip."""
+        return clipped(self.answer(a, theta), clip)
+
+    def blank(self, a, visit, dim, clip, unit):
+        """An answer of noise alone."""
+        return 0.0
+
     def right(self, X, y, theta):
         if self.loss == "softmax":
             return (X @ theta.reshape(-1, 3)).argmax(axis=1) == y
@@ -137,7 +153,7 @@ class Problem:
 
 
 def start(p):
-    return np.tile(p.init, (N, 1))
+    return np.tile(p.init, (len(p.agents), 1))
 
 
 def clipped(v, c):
@@ -167,10 +183,10 @@ def fit(p, a, lam):
         np.zeros(3))
 
 
-def metropolis(links):
+def metropolis(links, n=N):
     """w_ij = 1/(1 + max(deg i, deg j)) on links, the rest on the diagonal."""
-    deg = [sum(i in l for l in links) for i in range(N)]
-    W = np.zeros((N, N))
+    deg = [sum(i in l for l in links) for i in range(n)]
+    W = np.zeros((n, n))
     for i, j in links:
         W[i, j] = W[j, i] = 1 / (1 + max(deg[i], deg[j]))
     return W + np.diag(1 - W.sum(axis=1))

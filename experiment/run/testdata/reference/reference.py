@@ -2,19 +2,26 @@
 """Reference trajectories of the algorithms, in float64, apart from the Go code.
 
 Each algorithm is written here from its paper, from the specification of algorithms, or,
-where neither has it, from the comment of its type. The program prints the problem and,
-for each run, the final parameters of every agent and the figures of the summary.
-TestReference of experiment/run holds runs against them:
+where neither has it, from the comment of its type; what is drawn, from docs/draws.md. The
+program prints the problem and, for each run, the final parameters of every agent and the
+figures of the summary. TestReference of experiment/run holds runs against them:
 
     cd experiment/run/testdata && python3 -B reference/reference.py > reference.json
 
 The problem: four agents with 4, 5, 6 and 5 records of three features, with labels, a
-number and a count to predict, and twelve test records. Batches are full and noise, where
-there is any, is too small to be seen, so that every step is a function of the records.
+number and a count to predict, and twelve test records. Runs of cases.py and variants.py
+have full batches and no noise, or noise too small to be seen; in those of drawn.py,
+links.py and operators.py batches, noise, graphs, links, wakes and records are drawn as in
+the product, by the generators of draws.py. networks.py has networks, of images too.
 """
 import json
 
 import cases
+import drawn
+import finishing
+import links
+import networks
+import operators
 import tables
 import variants
 from problem import INIT, TEST, TRAIN, Problem, csv
@@ -40,8 +47,11 @@ def main():
             *cases.others(p, sq), *variants.noisy(p, sq), *variants.clips_and_losses(p),
             *variants.more(p), *variants.exhausted(p), *variants.units(), *variants.deviations(p),
             *variants.additive(), *variants.traced(p), *variants.owned(), *variants.newtons(),
-            *variants.measured()]
-    files = {"train.csv": csv(TRAIN), "test.csv": csv(TEST), **cases.FILES}
+            *variants.measured(), *drawn.sampled(), *drawn.dealt(), *drawn.clips(), *drawn.adam(),
+            *drawn.fitted(), *links.faults(), *links.changing(), *links.personal(), *links.walking(),
+            *links.coming(), *links.coins(), *operators.operators(), *networks.dense(),
+            *networks.images(), *finishing.finished()]
+    files = {"train.csv": csv(TRAIN), "test.csv": csv(TEST), **cases.FILES, **networks.FILES}
     print('{"files": ' + json.dumps(files) + ',\n "init": ' + json.dumps(INITS) + ',\n "cases": [')
     print(",\n".join(json.dumps(short(r)) for r in runs) + "\n]}")
 

@@ -30,13 +30,13 @@ def local(p, eta, rounds, opt=dict(), clip=None, average=dict()):
 
 
 def dsgd(p, W, eta, rounds, order="grad-then-mix", opt=dict(), clip=None, average=dict(),
-         robust=None, clips=None, answers=np.inf):
+         robust=None, clips=None, answers=np.inf, opts=None):
     """000, Algorithm 1: theta_i <- sum_j w_ij theta_j - eta g(theta_i), or with the
     gradient at the mean."""
-    x, os = start(p), [Optimizer(**opt) for _ in range(N)]
+    x, os = start(p), opts or [Optimizer(**opt) for _ in p.agents]
     out = Average(x, rounds, **average)
     for k in range(rounds):
-        mean = robust(W, x) if robust else W @ x
+        mean = robust(W, x) if robust else (W(k) if callable(W) else W) @ x
         at = x if order == "grad-then-mix" else mean
         g = [clips[a].answer(p, a, at[a]) if clips else p.answer(a, at[a], clip) for a in p.agents]
         d = np.array([os[a].direction(g[a], at[a]) for a in p.agents])
@@ -83,16 +83,18 @@ def dsgt(p, W, eta, rounds, clip=None, answers=np.inf):
     x = start(p)
     y, g = np.zeros_like(x), np.zeros_like(x)
     for k in range(rounds):
-        x = W @ (x - eta(k, rounds) * y)
+        both = (W(k) if callable(W) else W) @ np.hstack([x, y])
+        x, y = both[:, :x.shape[1]], both[:, x.shape[1]:]
+        x = x - eta(k, rounds) * y
         new = np.array([p.answer(a, x[i], clip) for i, a in enumerate(p.agents)])
         if k >= answers:
             new = g
-        y, g = W @ y + new - g, new
+        y, g = y + new - g, new
     return x
 
 
 def dinno(p, W, eta, rounds, rho=.5, scale=1.0, top=10.0, steps=1, kind="adam-fresh", beta=0.0,
-          self_prox=False, ascend=False, clip=None, average=dict(), answers=np.inf):
+          self_prox=False, ascend=False, clip=None, average=dict(), answers=np.inf, lost=None):
     """000, Algorithm 3: the dual gains rho times what the neighbors differ by, then some
     steps on the augmented Lagrangian. Fresh moments start anew in every round."""
     x = start(p)
@@ -100,17 +102,20 @@ def dinno(p, W, eta, rounds, rho=.5, scale=1.0, top=10.0, steps=1, kind="adam-fr
     near = [[j for j in range(N) if j != i and W[i, j] > 0] for i in range(N)]
     os = [Optimizer("adam" if "adam" in kind else "sgd", beta) for _ in range(N)]
     out = Average(x, rounds, **average)
+    links = near
     for k in range(rounds):
         rho = min(rho * scale, top)
         new = x.copy()
+        if lost:  # who is not heard is no neighbor in this round
+            near = [[j for j in links[i] if lost(k, j, i) is None] for i in range(N)]
         for i, a in enumerate(p.agents):
-            dual[i] += rho * sum(x[i] - x[j] for j in near[i])
+            dual[i] += rho * sum((x[i] - x[j] for j in near[i]), np.zeros(x.shape[1]))
             if kind == "adam-fresh":
                 os[i] = Optimizer("adam")
             psi = x[i].copy()
             for _ in range(steps):
                 g = p.answer(a, psi, clip) + dual[i]
-                g = g + 2 * rho * sum(psi - (x[i] + x[j]) / 2 for j in near[i])
+                g = g + 2 * rho * sum((psi - (x[i] + x[j]) / 2 for j in near[i]), 0 * g)
                 if self_prox:
                     g = g + 2 * rho * (psi - x[i])
                 psi = psi - (-1 if ascend else 1) * eta(k, rounds) * os[i].direction(g, psi)
@@ -122,9 +127,10 @@ def dinno(p, W, eta, rounds, rho=.5, scale=1.0, top=10.0, steps=1, kind="adam-fr
     return out.e
 
 
-def recursion(W, y, count, kind="plain", dimension=1.0, rho=None):
+def recursion(W, y, count, kind="plain", dimension=1.0, rho=None, mean=None):
     """count rounds of averaging: plain, Chebyshev's with one weight or with Golub's and
-    Varga's, that of 004, or Jacobi's of Berthier, Bach and Gaillard."""
+    Varga's, that of 004, or Jacobi's of Berthier, Bach and Gaillard. mean gives for each
+    round what averages in place of W."""
     rho = slem(W) if rho is None else rho
     previous, omega = y, 1.0
     for k in range(count):
@@ -147,7 +153,7 @@ def recursion(W, y, count, kind="plain", dimension=1.0, rho=None):
                 a = (2 * k + D / 2 + 1) * (2 * k + D / 2 + 2) / (2 * low)
                 b = D ** 2 * (2 * k + D / 2 + 1) / (8 * low * (2 * k + D / 2))
                 c = k ** 2 * (2 * k + D / 2 + 2) / (low * (2 * k + D / 2))
-        y, previous = a * (W @ y) + b * y - c * previous, y
+        y, previous = a * ((mean(k) if mean else W) @ y) + b * y - c * previous, y
     return y
 
 
@@ -223,7 +229,8 @@ def attacked(p, W, eta, rounds, attack, scale, who=1, robust=None):
     x, first = start(p), None
     sent = x.copy()
     for k in range(rounds):
-        bad = {"sign-flip": -(scale or 1) * x[who], "stale": p.init}.get(attack)
+        bad = {"sign-flip": lambda: -(scale or 1) * x[who], "stale": lambda: p.init,
+               "large-norm": lambda: scale}.get(attack, lambda: None)()
         if attack == "alie":  # of its own and of what it has received in the last round
             seen = np.vstack([x[who], sent[[j for j in range(N) if j != who and W[who, j] > 0]]])
             bad = x[who] if k == 0 else seen.mean(axis=0) - scale * seen.std(axis=0)

@@ -13,10 +13,10 @@ def chebyshev(W, y, count):
     return y
 
 
-def inverse(H):
-    """Of H with eigenvalues of at least 1e-5 of their mean: there is no noise."""
+def inverse(H, least=0.0):
+    """Of H with eigenvalues of at least what noise makes, and 1e-5 of their mean."""
     values, vectors = np.linalg.eigh(H)
-    values = np.maximum(values, 1e-5 * np.trace(H) / len(H))
+    values = np.maximum(values, max(least, 1e-5 * np.trace(H) / len(H)))
     return vectors @ np.diag(1 / values) @ vectors.T
 
 
@@ -24,7 +24,20 @@ CURVATURE = {"logistic": .25, "softmax": .5, "huber": 1, "poisson": 1}
 SLOPE = {"logistic": 1, "softmax": np.sqrt(2), "huber": .5, "poisson": 10, "least-squares": 1}
 
 
-def newton(p, W, rounds, steps=8, clip=.5, target=1.0, bound=np.sqrt(3)):
+def packed(M):
+    """The upper triangle by row, with sqrt(2) times what is beside the diagonal."""
+    i, j = np.triu_indices(len(M))
+    return M[i, j] * np.where(i == j, 1, np.sqrt(2))
+
+
+def unpacked(v, n):
+    M = np.zeros((n, n))
+    i, j = np.triu_indices(n)
+    M[i, j] = M[j, i] = v / np.where(i == j, 1, np.sqrt(2))
+    return M
+
+
+def newton(p, W, rounds, steps=8, clip=.5, target=1.0, bound=np.sqrt(3), z=0.0, ridge=.5, more=1.0):
     """Second moments once, then gradients, all averaged over the graph; models are averaged
     in the rounds that are left. Squares take one release and no step. The moments of counts
     weigh a record by its count."""
@@ -33,17 +46,26 @@ def newton(p, W, rounds, steps=8, clip=.5, target=1.0, bound=np.sqrt(3)):
     answers = 1 if p.squares else steps + 1
     each = (rounds - 1) // answers
     of = [np.maximum(1, y) if p.loss == "poisson" else np.ones(len(y)) for y in p.y]
-    M = np.array([(x.T @ (w[:, None] * x)).ravel() for x, w in zip(X, of)])
-    M = chebyshev(W, M, each).reshape(N, d, d)
+    order, whole = d, X
     if p.squares:
-        b = np.array([x.T @ np.clip(p.y[a], -target, target) for a, x in enumerate(X)])
-        x = np.array([inverse(M[a]) @ b for a, b in enumerate(chebyshev(W, b, each))])
+        order = d + 1
+        whole = [np.column_stack([x, np.clip(p.y[a], -target, target)]) for a, x in enumerate(X)]
+    M = np.array([packed(x.T @ (w[:, None] * x)) for x, w in zip(whole, of)])
+    size = (10 if p.loss == "poisson" else 1) * bound ** 2 + (target ** 2 if p.squares else 0)
+    M = M + more * np.array([p.noise(a, M.shape[1], size) + np.zeros(M.shape[1]) for a in p.agents])
+    M = np.array([unpacked(v, order) for v in chebyshev(W, M, each)])
+    b, M = M[:, :d, d:].reshape(N, -1), M[:, :d, :d]
+    least = ridge * np.sqrt(2 * d / N) * z * more * size if z else 0  # times the curvature
+    if p.squares:
+        x = np.array([inverse(M[a], least) @ b[a] for a in p.agents])
     else:
         x = start(p)
         longest = clip * SLOPE[p.loss] * bound
         for _ in range(steps):
-            g = np.array([sum(clipped(r, longest) for r in p.gradients(a, x[a])) for a in p.agents])
-            x = x - np.array([(inverse(M[a] * CURVATURE[p.loss]) @ g.reshape(d, -1)).ravel()
+            g = np.array([sum(clipped(r, longest) for r in p.gradients(a, x[a])) + p.noise(
+                a, x.shape[1], longest) for a in p.agents])
+            c = CURVATURE[p.loss]
+            x = x - np.array([(inverse(M[a] * c, least * c) @ g.reshape(d, -1)).ravel()
                               for a, g in enumerate(chebyshev(W, g, each))])
     for _ in range(rounds - 1 - each * answers):
         x = W @ x
@@ -70,14 +92,15 @@ def simplex(v):
     return np.maximum(v - t, 0)
 
 
-def boosting(p, W, rounds, steps=9, clip=.5, swing=1.5, target=1.0):
+def boosting(p, W, rounds, steps=9, clip=.5, swing=1.5, target=1.0, z=0.0, spread=.3, bound=2.0):
     """All features take their step together, by the averaged gradient of rows less the
-    mean row: theta_f <- theta_f - (c C_f + lam R_f)^-1 g_f, lam c n/100 without noise. p has
-    rows of weights. What the constant gains keeps the output of the mean row."""
+    mean row: theta_f <- theta_f - (c C_f + lam R_f)^-1 g_f, lam at least c n/100. p has rows
+    of weights. What the constant gains keeps the output of the mean row."""
     K, F = BINS + 1, (p.X[0].shape[1] - 1) // (BINS + 1)
     each, c = (rounds - 1) // (steps + 1), 2. if p.squares else .25
-    counts = chebyshev(W, np.array([X.sum(axis=0) for X in p.X]), each)
-    records = counts[:, -1]  # the constant's: of an agent, on the mean
+    counts = chebyshev(W, np.array([X.sum(axis=0) + p.noise(a, X.shape[1], bound)
+                                    for a, X in enumerate(p.X)]), each)
+    records = chebyshev(W, np.array([[len(y)] for y in p.y], float), each)[:, 0]
     mean = np.array([simplex(u) for u in (counts[:, :-1] / records[:, None]).reshape(-1, K)]).reshape(N, -1)
     length = np.sqrt(1 + np.sum(mean * (1 - mean), axis=1))
     walk = np.diff(np.eye(K), axis=0)
@@ -90,13 +113,15 @@ def boosting(p, W, rounds, steps=9, clip=.5, swing=1.5, target=1.0):
             rows = p.X[a] - np.append(mean[a], 0)
             slopes = p.slopes(p.X[a] @ x[a], p.y[a])
             g[a] = sum(clipped(r * s, clip * slope * length[a]) for r, s in zip(rows, slopes))
+            g[a] += length[a] * p.noise(a, len(g[a]), clip * slope)
         g = chebyshev(W, g, each)
         for a in p.agents:
-            n = records[a]
-            gain = g[a, -1] / (c * n)
+            n, s = records[a], clip * slope * length[a] * z / np.sqrt(N) if z else 0.0
+            lam = max(s * np.sqrt(steps) / (spread * (target if p.squares else 1)), c * n / 100)
+            gain = g[a, -1] / (c * n + s)
             for f in range(F):
                 u = mean[a, f * K:f * K + K]
-                H = c * n * (np.diag(u) - np.outer(u, u)) + c * n / 100 * R
+                H = c * n * (np.diag(u) - np.outer(u, u)) + lam * R
                 step = np.linalg.pinv(H, rcond=1e-9) @ g[a, f * K:f * K + K]
                 x[a, f * K:f * K + K] -= step
                 gain -= u @ step
