@@ -222,8 +222,8 @@ var features = []Refusal{
 		"another with algorithm {algorithm}, which does not protect owners as wholes"},
 	{"privacy.unit", func(f *File) any { return f.Privacy.Unit },
 		func(f *File) bool { return f.Privacy.perPerson() && !(f.InRounds() && servesPersons(f)) },
-		"record with algorithm {algorithm}: only algorithms that work in rounds, and ask for gradients " +
-			"of sampled batches alone, sample and clip whole persons"},
+		"record with algorithm {algorithm}: only algorithms that work in rounds, and all of whose answers " +
+			"clip whole persons, protect them"},
 	{"privacy.mechanism", func(f *File) any { return f.Privacy.Mechanism },
 		func(f *File) bool { return f.Privacy.perPerson() && f.Private() && !f.Mechanism().ExactView },
 		"gaussian or none with unit person"},
