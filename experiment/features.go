@@ -222,8 +222,8 @@ var features = []Refusal{
 		"another with algorithm {algorithm}, which does not protect owners as wholes"},
 	{"privacy.unit", func(f *File) any { return f.Privacy.Unit },
 		func(f *File) bool { return f.Privacy.perPerson() && !(f.InRounds() && servesPersons(f)) },
-		"record with algorithm {algorithm}: only algorithms that work in rounds, and ask for gradients " +
-			"of sampled batches alone, sample and clip whole persons"},
+		"record with algorithm {algorithm}: only algorithms that work in rounds, and all of whose answers " +
+			"clip whole persons, protect them"},
 	{"privacy.mechanism", func(f *File) any { return f.Privacy.Mechanism },
 		func(f *File) bool { return f.Privacy.perPerson() && f.Private() && !f.Mechanism().ExactView },
 		"gaussian or none with unit person"},
@@ -302,9 +302,11 @@ var undeployable = []Refusal{
 	{"evaluate.estimation", func(f *File) any { return true },
 		func(f *File) bool { return f.Evaluate.Estimation }, "false: an owner's data have no hidden vector"},
 	{"faults.faults", func(f *File) any { return "faults to inject" },
-		func(f *File) bool {
-			return f.Faults != sim.DefaultFaults()
-		}, "no section [faults]: a network has its own"},
+		func(f *File) bool { return f.Faults != sim.DefaultFaults() },
+		"no section [faults]: a network has its own"},
+	{"algorithm.records", func(f *File) any { return f.Algorithm.Records },
+		func(f *File) bool { return f.Algorithm.Records == testRecords },
+		"all: what a run held out for tests is asked in a simulation alone"},
 }
 
 // hollow is what a daemon refuses because a guarantee would be hollow or false.
@@ -314,16 +316,14 @@ var hollow = []Refusal{
 		"gaussian, decor, or laplace with an algorithm of personal models: a daemon releases nothing " +
 			"without noise"},
 	{"replication.replication", func(f *File) any { return f.Replication.String() },
-		func(f *File) bool {
-			return f.Replication.Stated()
-		}, "nothing: a daemon does not do what is not sound"},
+		func(f *File) bool { return f.Replication.Stated() },
+		"nothing: a daemon does not do what is not sound"},
 	{"privacy.batch_size", func(f *File) any { return f.Privacy.BatchSize },
 		func(f *File) bool { return f.Privacy.SampleRate == 0 && f.Privacy.BatchSize != 0 && ownState(f) },
 		"nothing, and sample_rate = 1, with own_state: an owner reads all its records in every round"},
 	{"privacy.i_understand", func(f *File) any { return f.Privacy.IUnderstand },
-		func(f *File) bool {
-			return len(f.Privacy.IUnderstand) > 0
-		}, "nothing: an owner's policy has no overrides"},
+		func(f *File) bool { return len(f.Privacy.IUnderstand) > 0 },
+		"nothing: an owner's policy has no overrides"},
 }
 
 // CheckDeployable refuses what a daemon does not run.

@@ -54,6 +54,17 @@ func TestUnitAgreesWithExitCodes(t *testing.T) {
 	}
 }
 
+// What a node prints at its end has figures of the owner's records: the unit kept it in
+// the journal. Without a line of its own standard error goes where standard output does.
+func TestUnitKeepsFiguresOutOfTheJournal(t *testing.T) {
+	unit := readText(t, "../../deploy/sotto-node.service")
+	for _, line := range []string{"\nStandardOutput=null\n", "\nStandardError=journal\n"} {
+		if !strings.Contains(unit, line) {
+			t.Errorf("the unit lacks %q", line)
+		}
+	}
+}
+
 // What the deployment files and the documentation call exists.
 func TestDeploymentFlagsExist(t *testing.T) {
 	flag := regexp.MustCompile(`--[a-z][a-z-]+`)

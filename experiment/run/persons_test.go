@@ -6,12 +6,16 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"sotto/agent"
+	"sotto/algo"
 	"sotto/config"
 	"sotto/experiment"
 	"sotto/experiment/forecast"
+	"sotto/oracle"
 	"sotto/privacy"
 	"sotto/privacy/account"
 	"sotto/privacy/ledger"
@@ -197,6 +201,30 @@ func TestRefusedByPersons(t *testing.T) {
 	var bad *config.Error
 	if _, err := f.Build(""); !errors.As(err, &bad) || bad.Key != "data.unit_column" {
 		t.Errorf("glyphs with persons: %v", err)
+	}
+}
+
+// The page of run files names all algorithms that protect persons, and no others.
+func TestAlgorithmsOfPersonsAreNamed(t *testing.T) {
+	b, err := os.ReadFile("../../docs/run-file.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(b), "## Persons with several records")
+	_, text, _ = strings.Cut(text, " Algorithms: ")
+	text, _, _ = strings.Cut(text, ".")
+	named := strings.Split(text, ", ")
+	var serve []string
+	for name, spec := range algo.Algorithms {
+		others := func(asks string) bool { return !oracle.Kinds[asks].Person }
+		if spec.Pacing == agent.PacingRounds && !slices.ContainsFunc(spec.Asks, others) {
+			serve = append(serve, name)
+		}
+	}
+	slices.Sort(named)
+	slices.Sort(serve)
+	if !slices.Equal(named, serve) {
+		t.Errorf("the page names %v, persons are protected by %v", named, serve)
 	}
 }
 

@@ -16,8 +16,9 @@ type QuestionPolicy struct {
 	// Columns are those that questions may name, in by and where too. Without the key:
 	// all.
 	Columns []string `toml:"question_columns,omitempty"`
-	// SmallestGroup is how many records a group, bin or cell has at least where records
-	// were spread evenly over those of a question: min_records over their number.
+	// SmallestGroup is the least that min_records over the number of sums of a question
+	// may be: one for each group, bin and cell, more where a group needs several, as a
+	// mean its sum and its count.
 	SmallestGroup float64 `toml:"smallest_group,omitempty"`
 	// Epsilon is the most that all questions of one run may cost; 0: no limit of its own.
 	Epsilon float64 `toml:"question_epsilon,omitempty"`

@@ -46,7 +46,7 @@ func said(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	var b bytes.Buffer
 	c := New(tune.Params())
-	c.SetArgs(args)
+	c.SetArgs(append([]string{}, args...)) // nil: those of the test
 	c.SetOut(&b)
 	c.SilenceErrors, c.SilenceUsage = true, true
 	err := c.Execute()
