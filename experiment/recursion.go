@@ -73,7 +73,7 @@ func checkMixing(f *File, g *Graphs) error {
 		return f.Refuse("topology.wake", f.Topology.Wake,
 			"nothing with algorithm {algorithm}: how many meetings are enough would be chance")
 	case f.Faults != sim.DefaultFaults():
-		return f.Refuse("faults.faults", "lost or late messages",
+		return f.Refuse("faults", "lost or late messages",
 			"none with algorithm {algorithm}: all answers would lack them")
 	case need == 0:
 		return f.Refuse("topology.graph", f.Topology.Graph,

@@ -309,7 +309,7 @@ func TestOwnersRehearseWithAdversaries(t *testing.T) {
 	}
 	var e *config.Error
 	if _, err := ownerOf(t, fmt.Sprintf(run, 1)+"drop = 0.1\n", path); !errors.As(err, &e) ||
-		e.Key != "faults.faults" {
+		e.Key != "faults" {
 		t.Errorf("a drop: %v", err)
 	}
 }
