@@ -186,7 +186,7 @@ func TestRefusedByPersons(t *testing.T) {
 		"data.limit":              {{"data.limit=20"}},
 		"data.partition":          {{"data.partition=by-class"}},
 		"evaluate.score":          {{"evaluate.score=accuracy", "evaluate.validation=0.2"}},
-		"replication": {{"replication.microbatches=2"}},
+		"replication":             {{"replication.microbatches=2"}},
 		"privacy.target_delta":    {{"privacy.target_delta=0.05"}},
 	} {
 		for _, set := range sets {
