@@ -125,13 +125,13 @@ func pushReport(figure string, runs func() []push) func(*reproduce.Results) *rep
 				"under replace-one with 1 record and add-remove with batches; the noise of AdaD2P and "+
 				"ConstD2P follows private gradients that nothing bounds, which has no epsilon")
 		d.Notes = append(d.Notes, smokeNotes(f.Scale, runs()[0].data)...)
-		if f.Scale == reproduce.Short { // of CIFAR-10 alone
+		if runs()[0].data == "cifar-10" && f.Scale != reproduce.Smoke { // ResNet-18
 			p := setups["cifar-10"]
-			n := p.size(reproduce.Short, "cifar-10")
+			n := p.size(f.Scale, "cifar-10")
 			d.Notes = append(d.Notes,
-				fmt.Sprintf("scale short: %d of %d rounds and one of five files of images, one seed; %d "+
-					"test images, models of %d agents; published: 3,500 rounds, 50,000 images", n.rounds,
-					p.rounds, n.limit, n.agents))
+				fmt.Sprintf("scale %s: %d of %d rounds and one of five files of images, one seed; %d "+
+					"test images, models of %d agents; published: 3,500 rounds, 50,000 images", f.Scale,
+					n.rounds, p.rounds, n.limit, n.agents))
 		}
 		return d
 	}

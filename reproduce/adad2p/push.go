@@ -115,7 +115,7 @@ func (p setup) size(scale reproduce.Scale, data string) runSize {
 	case data == "cifar-10" && scale == reproduce.Short:
 		return runSize{60, 6, 60, 20, 2}
 	case data == "cifar-10":
-		return runSize{p.rounds, 175, 0, 100, 4}
+		return runSize{p.rounds, 175, 1000, 100, 2} // all 10,000 would take longer than training
 	case data == "cifar-10-cnn":
 		return runSize{p.rounds, 175, 2000, 100, 4}
 	}
