@@ -58,7 +58,7 @@ func (m DataDependent) Perturb(v *Value, r account.Release, c Charge) {
 		c.Noise.Normals(n)
 		for i, z := range n {
 			x := float64(v.Float[lo+i]) + float64(s*z)
-			if x > math.MaxFloat32 { // min and max would take three times as long
+			if x > math.MaxFloat32 { // min and max make the loop 1.7 times as long
 				x = math.MaxFloat32
 			} else if x < -math.MaxFloat32 {
 				x = -math.MaxFloat32
