@@ -117,7 +117,7 @@ func TestSharedNoiseServesOnce(t *testing.T) {
 		r.halt(2)
 		former := len(given)
 		r.put(1, snapshot)
-		r.led[1] = first(t, r.led[1], then)
+		r.rollBack(t, 1, then)
 		r.start(t, 0)
 		r.start(t, 1)
 		time.Sleep(40 * time.Second)

@@ -74,7 +74,7 @@ func (d *drawn) prepare(t *testing.T, o nodetest.Options, seed uint64, name stri
 		if name == node.Proceed {
 			c.Missing = node.Proceed
 		}
-		c.OnRollback = func(_ *mark.Mark, missing, _ uint64) error { return charge(d.led[i], missing) }
+		c.OnRollback = func(_ *mark.Mark, missing, _ uint64) error { return d.charge(i, missing) }
 	}
 	d.running = prepare(t, o, openMemory)
 	for i := range d.nodes {
@@ -146,6 +146,6 @@ func (d *drawn) turn(t *testing.T, i int) {
 	}
 	d.restored[i] = true
 	d.put(i, s.files)
-	d.led[i] = first(t, d.led[i], s.charges)
+	d.rollBack(t, i, s.charges)
 	d.history += fmt.Sprintf("%d restored with %d charges\n", i, s.charges)
 }

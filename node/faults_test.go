@@ -15,6 +15,7 @@ import (
 	"sotto/node/nodetest"
 	"sotto/node/wire"
 	"sotto/privacy"
+	"sotto/privacy/account"
 	"sotto/privacy/ledger"
 	"sotto/privacy/ledger/ledgertest"
 	"sotto/tensor"
@@ -99,7 +100,8 @@ type running struct {
 	stop  []context.CancelFunc
 	done  []chan error
 
-	rejoining map[int]func() // what happens when a member begins another generation
+	price     []*account.Event // of a first charge, of members that were rolled back
+	rejoining map[int]func()   // what happens when a member begins another generation
 }
 
 func prepare(t *testing.T, o nodetest.Options, open func(testing.TB, int) nodetest.Network) *running {
@@ -112,6 +114,7 @@ func prepare(t *testing.T, o nodetest.Options, open func(testing.TB, int) nodete
 		trs:   make([]node.Transport, n),
 		stop:  make([]context.CancelFunc, n),
 		done:  make([]chan error, n),
+		price: make([]*account.Event, n),
 	}
 	for range n {
 		r.fs, r.led = append(r.fs, ledgertest.NewCrashFS()), append(r.led, ledger.NewMemory(w.Filter(t)))

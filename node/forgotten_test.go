@@ -52,7 +52,7 @@ func TestAMemberThatAllNeighborsHaveForgotten(t *testing.T) {
 				each(r.halt)
 				each(func(i int) {
 					r.put(i, files[i])
-					r.led[i] = first(t, r.led[i], then[i])
+					r.rollBack(t, i, then[i])
 				})
 				each(func(i int) { r.start(t, i) })
 				time.Sleep(5 * time.Second)

@@ -50,7 +50,7 @@ func greetedMeanwhile(t *testing.T, name string, o nodetest.Options) {
 	time.Sleep(15 * time.Second)
 	r.halt(member)
 	r.put(member, snapshot)
-	r.led[member] = first(t, r.led[member], then)
+	r.rollBack(t, member, then)
 	greeted := false
 	r.rejoining = map[int]func(){member: func() {
 		r.halt(int(neighbor))

@@ -82,7 +82,7 @@ func TestWordsThatComeLate(t *testing.T) {
 					}
 					newest, older := word(2), word(0)
 					r.put(1, snapshot)
-					r.led[1] = first(t, r.led[1], then)
+					r.rollBack(t, 1, then)
 					after.Store(true)
 					r.start(t, 0)
 					r.start(t, 1)

@@ -51,7 +51,7 @@ func restoredBesideOneThatLacks(t *testing.T, name string, times int) {
 		time.Sleep(3 * time.Second)
 		r.halt(member)
 		r.put(member, snapshot)
-		r.led[member] = first(t, r.led[member], then)
+		r.rollBack(t, member, then)
 	}
 	r.start(t, member)
 	r.wait(t)

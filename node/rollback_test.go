@@ -46,7 +46,7 @@ func (r *restored) slow(member int, also ...func(i int, c *node.Config)) func(in
 				return fmt.Errorf("agent %d was not rolled back", i)
 			}
 			r.known = append(r.known, *m)
-			return charge(r.led[i], missing)
+			return r.charge(i, missing)
 		}
 		for _, f := range also {
 			if f != nil {
@@ -56,15 +56,16 @@ func (r *restored) slow(member int, also ...func(i int, c *node.Config)) func(in
 	}
 }
 
-// charge charges a ledger's first event again, so many times.
-func charge(l *ledger.Memory, times uint64) error {
-	for rec, err := range l.Records() {
-		for range times {
-			if err == nil {
-				_, err = l.Charge(*rec.Event)
-			}
+// charge has member i's ledger charge what it lacks, at the price of its first charge.
+func (r *running) charge(i int, times uint64) error {
+	ev := r.price[i]
+	if ev == nil && times > 0 {
+		return fmt.Errorf("member %d lacks %d charges of a price that nobody knows", i, times)
+	}
+	for range times {
+		if _, err := r.led[i].Charge(*ev); err != nil {
+			return err
 		}
-		return err
 	}
 	return nil
 }
@@ -100,23 +101,45 @@ func (r *running) put(i int, all [2][]byte) {
 	}
 }
 
-// first is a ledger with the first records of another.
-func first(t *testing.T, l *ledger.Memory, count uint64) *ledger.Memory {
+// rollBack leaves the first records of a member's ledger.
+func (r *running) rollBack(t *testing.T, i int, count uint64) {
+	t.Helper()
 	short := ledger.NewMemory(nil)
-	for rec, err := range l.Records() {
+	for rec, err := range r.led[i].Records() {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for range rec.Count {
-			if short.Head().Seq == count {
-				return short
-			}
+		if r.price[i] == nil {
+			r.price[i] = rec.Event
+		}
+		for range min(rec.Count, count-short.Head().Seq) {
 			if _, err := short.Charge(*rec.Event); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	return short
+	r.led[i] = short
+}
+
+// A snapshot may be older than the first charge: such a ledger names no price, and what
+// it lacks is charged all the same.
+func TestAnEmptyLedgerIsChargedWhatItLacks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := start(t, nodetest.Options{Factory: factory(t, "dsgd")}, openMemory)
+		r.wait(t)
+		had := r.led[1].Head().Seq
+		for _, keep := range []uint64{had, 2, 0} {
+			if r.rollBack(t, 1, keep); r.led[1].Head().Seq != keep {
+				t.Errorf("%d records, want %d", r.led[1].Head().Seq, keep)
+			}
+			if err := r.charge(1, 3); err != nil || r.led[1].Head().Seq != keep+3 {
+				t.Errorf("%d charges are %d after 3 more, %v", keep, r.led[1].Head().Seq, err)
+			}
+		}
+		if err := r.charge(0, 1); err == nil {
+			t.Error("a price that nobody knows is charged")
+		}
+	})
 }
 
 // paces are those in which a node can go on from where others know it to be.
@@ -172,7 +195,7 @@ func TestARestoredSnapshotIsSeenAndCharged(t *testing.T) {
 				}
 				time.Sleep(5 * time.Second)
 				r.put(1, snapshot)
-				r.led[1] = first(t, r.led[1], then)
+				r.rollBack(t, 1, then)
 				r.start(t, 1)
 				r.wait(t)
 				// the last answers may have been seen by nobody
@@ -219,7 +242,7 @@ func TestARestoredSnapshotIsChargedWhenNeighborsAreBack(t *testing.T) {
 				}
 				had := r.led[1].Head().Seq
 				r.put(1, snapshot)
-				r.led[1] = first(t, r.led[1], then)
+				r.rollBack(t, 1, then)
 				r.start(t, 1)
 				time.Sleep(5 * time.Second)
 				for i := range r.nodes {

@@ -48,7 +48,7 @@ func TestAStopKeepsWhatWasHeard(t *testing.T) {
 			t.Fatalf("%d charges after %d: this test shows nothing", left.Load(), then)
 		}
 		r.put(1, snapshot)
-		r.led[1] = first(t, r.led[1], then)
+		r.rollBack(t, 1, then)
 		r.start(t, 0)
 		r.start(t, 1)
 		time.Sleep(30 * time.Second)
