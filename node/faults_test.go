@@ -3,6 +3,7 @@ package node_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -120,6 +121,40 @@ func prepare(t *testing.T, o nodetest.Options, open func(testing.TB, int) nodete
 		r.fs, r.led = append(r.fs, ledgertest.NewCrashFS()), append(r.led, ledger.NewMemory(w.Filter(t)))
 	}
 	return r
+}
+
+// charge has member i's ledger charge what it lacks, at the price of its first charge.
+func (r *running) charge(i int, times uint64) error {
+	ev := r.price[i]
+	if ev == nil && times > 0 {
+		return fmt.Errorf("member %d lacks %d charges of a price that nobody knows", i, times)
+	}
+	for range times {
+		if _, err := r.led[i].Charge(*ev); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rollBack leaves the first records of a member's ledger.
+func (r *running) rollBack(t *testing.T, i int, count uint64) {
+	t.Helper()
+	short := ledger.NewMemory(nil)
+	for rec, err := range r.led[i].Records() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.price[i] == nil {
+			r.price[i] = rec.Event
+		}
+		for range min(rec.Count, count-short.Head().Seq) {
+			if _, err := short.Charge(*rec.Event); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	r.led[i] = short
 }
 
 func start(t *testing.T, o nodetest.Options, open func(testing.TB, int) nodetest.Network) *running {

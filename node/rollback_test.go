@@ -20,7 +20,6 @@ import (
 	"sotto/node/frame"
 	"sotto/node/mark"
 	"sotto/node/nodetest"
-	"sotto/privacy/ledger"
 	"sotto/privacy/ledger/ledgertest"
 	"sotto/rng"
 )
@@ -56,20 +55,6 @@ func (r *restored) slow(member int, also ...func(i int, c *node.Config)) func(in
 	}
 }
 
-// charge has member i's ledger charge what it lacks, at the price of its first charge.
-func (r *running) charge(i int, times uint64) error {
-	ev := r.price[i]
-	if ev == nil && times > 0 {
-		return fmt.Errorf("member %d lacks %d charges of a price that nobody knows", i, times)
-	}
-	for range times {
-		if _, err := r.led[i].Charge(*ev); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // leaving notes the most charges that a taken frame says.
 type leaving struct {
 	node.Transport
@@ -99,26 +84,6 @@ func (r *running) put(i int, all [2][]byte) {
 	for k, name := range stateNames {
 		r.fs[i].Put(fmt.Sprintf("/state%d/%s", i, name), all[k])
 	}
-}
-
-// rollBack leaves the first records of a member's ledger.
-func (r *running) rollBack(t *testing.T, i int, count uint64) {
-	t.Helper()
-	short := ledger.NewMemory(nil)
-	for rec, err := range r.led[i].Records() {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if r.price[i] == nil {
-			r.price[i] = rec.Event
-		}
-		for range min(rec.Count, count-short.Head().Seq) {
-			if _, err := short.Charge(*rec.Event); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	r.led[i] = short
 }
 
 // A snapshot may be older than the first charge: such a ledger names no price, and what
