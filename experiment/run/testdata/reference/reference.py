@@ -18,10 +18,13 @@ import json
 
 import cases
 import drawn
+import failing
 import finishing
 import links
+import made
 import networks
 import operators
+import searches
 import tables
 import variants
 from problem import INIT, TEST, TRAIN, Problem, csv
@@ -50,10 +53,12 @@ def main():
             *variants.measured(), *drawn.sampled(), *drawn.dealt(), *drawn.clips(), *drawn.adam(),
             *drawn.fitted(), *links.faults(), *links.changing(), *links.personal(), *links.walking(),
             *links.coming(), *links.coins(), *operators.operators(), *networks.dense(),
-            *networks.images(), *finishing.finished()]
+            *networks.images(), *finishing.finished(), *failing.failing(), *made.made(), *searches.scored()]
     files = {"train.csv": csv(TRAIN), "test.csv": csv(TEST), **cases.FILES, **networks.FILES}
     print('{"files": ' + json.dumps(files) + ',\n "init": ' + json.dumps(INITS) + ',\n "cases": [')
-    print(",\n".join(json.dumps(short(r)) for r in runs) + "\n]}")
+    print(",\n".join(json.dumps(short(r)) for r in runs))
+    print('],\n "search_text": ' + json.dumps(searches.TEXT) + ',\n "searches": [')
+    print(",\n".join(json.dumps(short(r)) for r in searches.searches()) + "\n]}")
 
 
 if __name__ == "__main__":
