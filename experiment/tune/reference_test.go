@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"sotto/experiment"
 	"sotto/model"
 	"sotto/tensor"
 )
@@ -19,16 +20,19 @@ type reference struct {
 	Files    map[string]string
 	Init     map[string]tensor.Vec
 	Text     string `json:"search_text"`
-	Searches []struct {
-		Name, Secret string
-		Set, Space   []string
-		Rows         []struct {
-			Generation, Trial, From int
-			Values                  []string
-			Score                   float64
-		}
-		Best int
+	Searches []referenceSearch
+}
+
+type referenceSearch struct {
+	Name, Secret string
+	Set, Space   []string
+	Rows         []struct {
+		Generation, Trial, From int
+		Values                  []string
+		Score                   float64
 	}
+	Best    int
+	Epsilon float64 // of private selection; 0 where nothing is charged
 }
 
 // Searches draw the candidates, so many of them, and give them the scores that an
@@ -36,7 +40,8 @@ type reference struct {
 // ones by a seed and by a secret, of all laws and both metrics, with held-out records
 // whose noisy scores are compared; uncounted ones; and a population. Values are drawn
 // again where they cannot be run. The tolerance is that of TestReference of
-// experiment/run.
+// experiment/run. The epsilon of private selection is that of its theorems on a fine grid
+// of orders, or little more: the accountant's grid is coarser.
 func TestReference(t *testing.T) {
 	var ref reference
 	b, err := os.ReadFile("../run/testdata/reference.json")
@@ -61,42 +66,49 @@ func TestReference(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	put := strings.NewReplacer("DIR/", filepath.ToSlash(dir)+"/")
 	for _, c := range ref.Searches {
-		t.Run(c.Name, func(t *testing.T) {
-			var set []string
-			for _, s := range c.Set {
-				set = append(set, put.Replace(s))
-			}
-			s, err := Parse("reference.toml", []byte(put.Replace(ref.Text)), set, c.Space)
-			if err != nil {
-				t.Fatal(err)
-			}
-			out := t.TempDir()
-			if c.Secret != "" {
-				if err := os.WriteFile(filepath.Join(out, secretFile), []byte(c.Secret+"\n"), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			res := search(t, s, Options{Dir: out, DataDir: dir, Workers: 1})
-			if len(res.Rows) != len(c.Rows) {
-				t.Fatalf("%d trials, want %d", len(res.Rows), len(c.Rows))
-			}
-			for i, want := range c.Rows {
-				got := res.Rows[i]
-				if got.Generation != want.Generation || got.Trial != want.Trial || got.From != want.From ||
-					!slices.Equal(got.Values, want.Values) ||
-					!(math.Abs(got.Score-want.Score) <= 1e-5*max(1, math.Abs(want.Score))) {
-					t.Errorf("%+v, want %+v", got, want)
-				}
-			}
-			best := 0
-			if res.Best != nil {
-				best = res.Best.Trial
-			}
-			if best != c.Best {
-				t.Errorf("trial %d is reported, want %d", best, c.Best)
-			}
-		})
+		t.Run(c.Name, func(t *testing.T) { c.hold(t, ref.Text, dir) })
+	}
+}
+
+func (c *referenceSearch) hold(t *testing.T, text, dir string) {
+	put := strings.NewReplacer("DIR/", filepath.ToSlash(dir)+"/")
+	var set []string
+	for _, s := range c.Set {
+		set = append(set, put.Replace(s))
+	}
+	s, err := Parse("reference.toml", []byte(put.Replace(text)), set, c.Space)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := t.TempDir()
+	if c.Secret != "" {
+		if err := os.WriteFile(filepath.Join(out, secretFile), []byte(c.Secret+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	res := search(t, s, Options{Dir: out, DataDir: dir, Workers: 1})
+	if len(res.Rows) != len(c.Rows) {
+		t.Fatalf("%d trials, want %d", len(res.Rows), len(c.Rows))
+	}
+	for i, want := range c.Rows {
+		got := res.Rows[i]
+		if got.Generation != want.Generation || got.Trial != want.Trial || got.From != want.From ||
+			!slices.Equal(got.Values, want.Values) ||
+			!(math.Abs(got.Score-want.Score) <= 1e-5*max(1, math.Abs(want.Score))) {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+	}
+	if res.Best == nil || res.Best.Trial != c.Best {
+		t.Errorf("%+v is reported, want trial %d", res.Best, c.Best)
+	}
+	if charged := res.Cost == experiment.CostCharged; charged != (c.Epsilon > 0) ||
+		charged && len(res.Spent) == 0 {
+		t.Errorf("cost %s of %d, want epsilon %g", res.Cost, len(res.Spent), c.Epsilon)
+	}
+	for _, s := range res.Spent {
+		if got := float64(s.Chosen.Upper); !(got >= c.Epsilon*(1-1e-6) && got <= 1.03*c.Epsilon) {
+			t.Errorf("epsilon %g of %s, want %g or little more", got, s.Agents, c.Epsilon)
+		}
 	}
 }

@@ -12,6 +12,7 @@ from drawn import Drawn, noisy
 from links import coin
 from problem import COMPLETE, M, N, PATH, RING
 from rounds import start
+from selection import epsilon, solved
 from steps import Optimizer
 
 TEXT = """name = "reference"
@@ -28,7 +29,7 @@ groups = ["o0", "o1", "o2", "o3"]
 partition = "natural"
 """
 SECRET = bytes(range(7, 39))
-ROUNDS, SHARE, RATE, Z = 12, .3, .5, .7
+ROUNDS, SHARE, RATE, Z, DELTA = 12, .3, .5, .7, .01
 SPACE = {"algorithm.step_size": ("log", .05, 2.0), "algorithm.warmup": ("integer", 1, 5),
          "privacy.max_grad_norm": ("uniform", .1, .9),
          "topology.graph": ("choice", "ring", "path", "complete")}
@@ -113,10 +114,7 @@ def count(law, mean, u):
             p *= mean / k
             total += p
         return k
-    low, high = 1e-12, 1 - 1e-12  # (1/g - 1)/ln(1/g) falls
-    for _ in range(200):
-        g = (low + high) / 2
-        low, high = (g, high) if (1 / g - 1) / math.log(1 / g) > mean else (low, g)
+    g = solved(mean)
     k = total = 0
     while total <= u:
         k += 1
@@ -186,7 +184,7 @@ def first(rows):
 def settings(name, space, secret=None, **more):
     p = Drawn()
     sets = case(name, "dsgd", start(p), p, clip=.4, noise=noisy(Z), step_size=.8, privacy__sample_rate=RATE,
-                tune__validation=SHARE, privacy__target_delta=.01, **more)["set"]
+                tune__validation=SHARE, privacy__target_delta=DELTA, **more)["set"]
     taken = set(space)
     flags = [k + "=" + (",".join(v[1:]) if v[0] == "choice" else ":".join(map(str, v)))
              for k, v in space.items()]
@@ -208,8 +206,9 @@ def random(name, metric, mean, law=None, secret=None, space=SPACE, **more):
         m.advance(values, ROUNDS)
         figure = m.noisy(metric, 2., clip) if law else m.seen(metric)
         rows.append(row(1, i, 0, values, figure if metric == "accuracy" else -figure))
-    return settings(name, space, secret, tune__metric=metric, tune__trials=mean, **more) | {
+    out = settings(name, space, secret, tune__metric=metric, tune__trials=mean, **more) | {
         "rows": rows, "best": first(rows)[0]["trial"] if rows else 0}
+    return out | {"epsilon": epsilon(RATE, Z, ROUNDS, 2., mean, law, DELTA)} if law and rows else out
 
 
 def population(name, metric, members, interval, space, quantile=.4, resample=.3):
