@@ -53,7 +53,7 @@ def main():
             *variants.measured(), *drawn.sampled(), *drawn.dealt(), *drawn.clips(), *drawn.adam(),
             *drawn.fitted(), *links.faults(), *links.changing(), *links.personal(), *links.walking(),
             *links.coming(), *links.coins(), *operators.operators(), *networks.dense(),
-            *networks.images(), *finishing.finished(), *failing.failing(), *made.made(), *searches.scored()]
+            *networks.images(), *finishing.finished(), *finishing.networks(), *failing.failing(), *made.made(), *searches.scored()]
     files = {"train.csv": csv(TRAIN), "test.csv": csv(TEST), **cases.FILES, **networks.FILES}
     print('{"files": ' + json.dumps(files) + ',\n "init": ' + json.dumps(INITS) + ',\n "cases": [')
     print(",\n".join(json.dumps(short(r)) for r in runs))
