@@ -24,6 +24,7 @@ import links
 import made
 import networks
 import operators
+import rated
 import searches
 import tables
 import variants
@@ -53,8 +54,9 @@ def main():
             *variants.measured(), *drawn.sampled(), *drawn.dealt(), *drawn.clips(), *drawn.adam(),
             *drawn.fitted(), *links.faults(), *links.changing(), *links.personal(), *links.walking(),
             *links.coming(), *links.coins(), *operators.operators(), *networks.dense(),
-            *networks.images(), *finishing.finished(), *finishing.networks(), *failing.failing(), *made.made(), *searches.scored()]
-    files = {"train.csv": csv(TRAIN), "test.csv": csv(TEST), **cases.FILES, **networks.FILES}
+            *networks.images(), *finishing.finished(), *finishing.networks(), *failing.failing(), *made.made(), *rated.rated(), *searches.scored()]
+    files = {"train.csv": csv(TRAIN), "test.csv": csv(TEST), **cases.FILES, **networks.FILES,
+             **rated.FILES}
     print('{"files": ' + json.dumps(files) + ',\n "init": ' + json.dumps(INITS) + ',\n "cases": [')
     print(",\n".join(json.dumps(short(r)) for r in runs))
     print('],\n "search_text": ' + json.dumps(searches.TEXT) + ',\n "searches": [')
