@@ -54,7 +54,8 @@ def main():
             *variants.measured(), *drawn.sampled(), *drawn.dealt(), *drawn.clips(), *drawn.adam(),
             *drawn.fitted(), *links.faults(), *links.changing(), *links.personal(), *links.walking(),
             *links.coming(), *links.coins(), *operators.operators(), *networks.dense(),
-            *networks.images(), *finishing.finished(), *finishing.networks(), *failing.failing(), *made.made(), *rated.rated(), *searches.scored()]
+            *networks.images(), *finishing.finished(), *finishing.networks(), *failing.failing(),
+            *made.made(), *rated.rated(), *searches.scored()]
     files = {"train.csv": csv(TRAIN), "test.csv": csv(TEST), **cases.FILES, **networks.FILES,
              **rated.FILES}
     print('{"files": ' + json.dumps(files) + ',\n "init": ' + json.dumps(INITS) + ',\n "cases": [')

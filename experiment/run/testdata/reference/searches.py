@@ -28,7 +28,8 @@ group = "g"
 groups = ["o0", "o1", "o2", "o3"]
 partition = "natural"
 """
-SECRET = bytes(range(7, 39))
+SECRET, OTHER = bytes(range(7, 39)), bytes(range(4, 36))
+SEARCH = 9  # the seed of searches; runs have SEED
 ROUNDS, SHARE, RATE, Z, DELTA = 12, .3, .5, .7, .01
 SPACE = {"algorithm.step_size": ("log", .05, 2.0), "algorithm.warmup": ("integer", 1, 5),
          "privacy.max_grad_norm": ("uniform", .1, .9),
@@ -44,7 +45,7 @@ class Choices:
 
     def of(self, purpose, *index):
         if self.secret is None:
-            return draws.public(SEED, purpose, *index)
+            return draws.public(SEARCH, purpose, *index)
         b = b"".join(i.to_bytes(8, "big") for i in index)
         return Stream(derive("sotto derived 1", self.secret, purpose.encode(), b), CHOICE)
 
@@ -174,7 +175,7 @@ class Member:
 
 def row(generation, trial, from_, values, score):
     return {"generation": generation, "trial": trial, "from": from_, "score": float(score),
-            "values": [str(v) for _, v in sorted(values.items())]}
+            "values": [str(v).removesuffix(".0") for _, v in sorted(values.items())]}
 
 
 def first(rows):
@@ -184,7 +185,7 @@ def first(rows):
 def settings(name, space, secret=None, **more):
     p = Drawn()
     sets = case(name, "dsgd", start(p), p, clip=.4, noise=noisy(Z), step_size=.8, privacy__sample_rate=RATE,
-                tune__validation=SHARE, privacy__target_delta=DELTA, **more)["set"]
+                tune__validation=SHARE, tune__seed=SEARCH, privacy__target_delta=DELTA, **more)["set"]
     taken = set(space)
     flags = [k + "=" + (",".join(v[1:]) if v[0] == "choice" else ":".join(map(str, v)))
              for k, v in space.items()]
@@ -208,13 +209,14 @@ def random(name, metric, mean, law=None, secret=None, space=SPACE, **more):
         rows.append(row(1, i, 0, values, figure if metric == "accuracy" else -figure))
     out = settings(name, space, secret, tune__metric=metric, tune__trials=mean, **more) | {
         "rows": rows, "best": first(rows)[0]["trial"] if rows else 0}
-    return out | {"epsilon": epsilon(RATE, Z, ROUNDS, 2., mean, law, DELTA)} if law and rows else out
+    cost = epsilon(RATE, Z, ROUNDS, 2., mean, law, DELTA) if law and rows else 0
+    return out | {"charged": bool(law), "epsilon": cost}
 
 
 def population(name, metric, members, interval, space, quantile=.4, resample=.3):
     """The last of the ranking copy one of the first, with its whole state, and change its
     values; batches and noise stay their own."""
-    here = {i: (candidate(space, draws.public(SEED, "candidate", i)), Member(i, True), 0)
+    here = {i: (candidate(space, draws.public(SEARCH, "candidate", i)), Member(i, True), 0)
             for i in range(1, members + 1)}
     rows, copies = [], min(math.ceil(quantile * members), members // 2)
     for g in range(1, -(-ROUNDS // interval) + 1):
@@ -228,7 +230,7 @@ def population(name, metric, members, interval, space, quantile=.4, resample=.3)
         for i, (values, m, _) in here.items():
             new[i] = (values, m, i)
             if i in order[members - copies:]:
-                s = draws.public(SEED, "population", g, i)
+                s = draws.public(SEARCH, "population", g, i)
                 donor = order[s.below(copies)]
                 while True:
                     values = {k: value(space[k], s) if s.uniform() < resample else moved(
@@ -278,6 +280,7 @@ def searches():
     yield random("search-logarithmic", "loss", 3, "logarithmic", **loss)
     yield random("search-poisson", "loss", 3, "poisson", **loss)
     yield random("search-secret", "loss", 6, "geometric", SECRET, **loss)
+    yield random("search-none", "loss", 1, "poisson", OTHER, **loss)
     yield random("search-secret-poisson", "accuracy", 5, "poisson", SECRET)
     yield random("search-uncounted", "loss", 6, space=steps)
     yield random("search-uncounted-accuracy", "accuracy", 4)
