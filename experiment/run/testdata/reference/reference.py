@@ -20,6 +20,7 @@ import cases
 import drawn
 import failing
 import finishing
+import glyphs
 import links
 import made
 import networks
@@ -55,7 +56,7 @@ def main():
             *drawn.fitted(), *links.faults(), *links.changing(), *links.personal(), *links.walking(),
             *links.coming(), *links.coins(), *operators.operators(), *networks.dense(),
             *networks.images(), *finishing.finished(), *finishing.networks(), *failing.failing(),
-            *made.made(), *rated.rated(), *searches.scored()]
+            *made.made(), *glyphs.glyphs(), *rated.rated(), *searches.scored()]
     files = {"train.csv": csv(TRAIN), "test.csv": csv(TEST), **cases.FILES, **networks.FILES,
              **rated.FILES}
     print('{"files": ' + json.dumps(files) + ',\n "init": ' + json.dumps(INITS) + ',\n "cases": [')
