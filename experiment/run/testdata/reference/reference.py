@@ -12,7 +12,9 @@ The problem: four agents with 4, 5, 6 and 5 records of three features, with labe
 number and a count to predict, and twelve test records. Runs of cases.py and variants.py
 have full batches and no noise, or noise too small to be seen; in those of drawn.py,
 links.py and operators.py batches, noise, graphs, links, wakes and records are drawn as in
-the product, by the generators of draws.py. networks.py has networks, of images too.
+the product, by the generators of draws.py. networks.py has networks, of images too;
+made.py, rated.py and glyphs.py data that the product makes; failing.py averages that lose
+messages; searches.py scores and searches, which TestReference of experiment/tune holds.
 """
 import json
 
