@@ -40,7 +40,8 @@ type BoostingParams struct {
 //
 //	ℓ = sqrt(1 + Σ x̄(1 - x̄)),
 //
-// far below that of a row. The clip is GradientClip Slope ℓ. A step is
+// far below that of a row. The clip is GradientClip Slope ℓ; an answer is in units of its
+// agent's ℓ, and so is an average of whoever takes a step by it. A step is
 //
 //	θ_f <- θ_f - (c C_f + λ R_f)^-1 ḡ_f,  λ = s sqrt(T)/τ
 //

@@ -40,7 +40,7 @@ type referenceCase struct {
 
 type referenceFigures struct {
 	Loss, Accuracy, Consensus *float64
-	Objective                 *float64
+	Objective, Score          *float64
 	Trace                     []float64          // mean loss after each round
 	Figures                   map[string]float64 // of the summary, in the mean over agents
 	Metrics                   map[string]float64 // of the last round, by name and agent
@@ -76,10 +76,11 @@ partition = "natural"
 // Messages and models are float32 here, so that each of some ten rounds adds a relative
 // error of 2^-24 or a few of them. The tolerance of 1e-5 of the longest model is above
 // all that, and far below what another order of steps, another weight or draw or a clip
-// left out makes. It is 1e-4 for boosting, which divides rounding by a hundredth of the
-// curvature where a knot has no records; for newton with noise; for Laplace noise, whose
-// least scale is 2^-20; for local-dp, whose noise is calibrated on a grid; for clips that
-// follow answers; and for convolutions, whose norms are bounds.
+// left out makes. It is 1e-4 for boosting that clips, which divides sums on a grid of
+// 2^-20 of the clip by a hundredth of the curvature where a knot has no records; for
+// newton with noise; for Laplace noise, whose least scale is 2^-20; for local-dp, whose
+// noise is calibrated on a grid; for clips that follow answers; and for convolutions,
+// whose norms are bounds.
 func TestReference(t *testing.T) {
 	var ref reference
 	b, err := os.ReadFile("testdata/reference.json")
@@ -89,7 +90,7 @@ func TestReference(t *testing.T) {
 	if err := json.Unmarshal(b, &ref); err != nil {
 		t.Fatal(err)
 	}
-	if len(ref.Cases) < 265 {
+	if len(ref.Cases) < 311 {
 		t.Fatalf("%d runs in the file", len(ref.Cases))
 	}
 	dir := t.TempDir()
@@ -163,6 +164,11 @@ func (c *referenceCase) hold(t *testing.T, dir string) {
 		check(name, metricIn(t, r.Dir, metric, strconv.FormatUint(f.Steps, 10))[who], &want)
 	}
 	check("loss", float64(r.Summary.Loss), c.Loss)
+	if s := r.Summary.Score; (s == nil) != (c.Score == nil) {
+		t.Errorf("score %v, want %v", s, c.Score)
+	} else if s != nil {
+		check("score", float64(*s), c.Score)
+	}
 	check("consensus distance", float64(r.Summary.ConsensusDistance), c.Consensus)
 	if c.Objective != nil {
 		last := metricIn(t, r.Dir, "objective", strconv.FormatUint(f.Steps, 10))

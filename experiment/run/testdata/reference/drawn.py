@@ -28,9 +28,10 @@ class Drawn(Problem):
             self.init = start
         self.expected = None
         self.draws = 1  # batches under one noise
+        self.seed = SEED  # of batches and noise
 
     def key(self, a, domain):
-        return draws.simulated(SEED, a, self.seq[a], domain)
+        return draws.simulated(self.seed, a, self.seq[a], domain)
 
     def asked(self, a):
         self.seq[a] = self.seq.get(a, 0) + 1

@@ -76,12 +76,13 @@ def family(name, sensitivity, eps, delta):
     return lambda s: general(s, scale, bound)  # truncated-generalized of shape 2
 
 
-def with_state(p, W, rounds, gamma, alphas, bound, noise, one=False, clip=None):
+def with_state(p, W, rounds, gamma, alphas, bound, noise, one=False, clip=None,
+               mean=None):
     """003, Algorithm 1: x <- W z + alpha r(x), of which z, with noise, is sent."""
     x = start(p)
     z = x.copy()
     for k in range(rounds):
-        m, new = W @ z, []
+        m, new = (mean(k) if mean else W) @ z, []
         for a in range(N):
             p.asked(a)
             g = p.gradients(a, x[a])

@@ -12,16 +12,23 @@ The problem: four agents with 4, 5, 6 and 5 records of three features, with labe
 number and a count to predict, and twelve test records. Runs of cases.py and variants.py
 have full batches and no noise, or noise too small to be seen; in those of drawn.py,
 links.py and operators.py batches, noise, graphs, links, wakes and records are drawn as in
-the product, by the generators of draws.py. networks.py has networks, of images too.
+the product, by the generators of draws.py. networks.py has networks, of images too;
+made.py, rated.py and glyphs.py data that the product makes; failing.py averages that lose
+messages; searches.py scores and searches, which TestReference of experiment/tune holds.
 """
 import json
 
 import cases
 import drawn
+import failing
 import finishing
+import glyphs
 import links
+import made
 import networks
 import operators
+import rated
+import searches
 import tables
 import variants
 from problem import INIT, TEST, TRAIN, Problem, csv
@@ -50,10 +57,14 @@ def main():
             *variants.measured(), *drawn.sampled(), *drawn.dealt(), *drawn.clips(), *drawn.adam(),
             *drawn.fitted(), *links.faults(), *links.changing(), *links.personal(), *links.walking(),
             *links.coming(), *links.coins(), *operators.operators(), *networks.dense(),
-            *networks.images(), *finishing.finished()]
-    files = {"train.csv": csv(TRAIN), "test.csv": csv(TEST), **cases.FILES, **networks.FILES}
+            *networks.images(), *finishing.finished(), *finishing.networks(), *failing.failing(),
+            *made.made(), *glyphs.glyphs(), *rated.rated(), *searches.scored()]
+    files = {"train.csv": csv(TRAIN), "test.csv": csv(TEST), **cases.FILES, **networks.FILES,
+             **rated.FILES}
     print('{"files": ' + json.dumps(files) + ',\n "init": ' + json.dumps(INITS) + ',\n "cases": [')
-    print(",\n".join(json.dumps(short(r)) for r in runs) + "\n]}")
+    print(",\n".join(json.dumps(short(r)) for r in runs))
+    print('],\n "search_text": ' + json.dumps(searches.TEXT) + ',\n "searches": [')
+    print(",\n".join(json.dumps(short(r)) for r in searches.searches()) + "\n]}")
 
 
 if __name__ == "__main__":

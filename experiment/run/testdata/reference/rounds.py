@@ -158,7 +158,7 @@ def recursion(W, y, count, kind="plain", dimension=1.0, rho=None, mean=None):
 
 
 def gossip_sgd(p, W, eta, rounds, gossip=1, kind="plain", dimension=1.0, opt=dict(), clip=None,
-               answers=np.inf):
+               answers=np.inf, mean=None):
     """Muffliato-SGD of 004: a gradient step, then K rounds of averaging. The product's
     round is one of averaging: gradients in rounds 0, K, 2K, .., none in the last."""
     x, os = start(p), [Optimizer(**opt) for _ in range(N)]
@@ -167,7 +167,8 @@ def gossip_sgd(p, W, eta, rounds, gossip=1, kind="plain", dimension=1.0, opt=dic
                       for i, a in enumerate(p.agents)])
         if k >= answers * gossip:
             d = 0
-        x = recursion(W, x - eta(k, rounds) * d, min(gossip, rounds - 1 - k), kind, dimension)
+        x = recursion(W, x - eta(k, rounds) * d, min(gossip, rounds - 1 - k), kind, dimension,
+                      mean=(lambda r: mean(k + 1 + r)) if mean else None)
     return x
 
 
@@ -201,8 +202,9 @@ def soft(x, t):
 
 
 def km(p, W, rounds, operator, gamma, l1=0.0, alpha=None, tau=None, bound=None, clip=None,
-       answers=np.inf):
-    """003 in its all-noisy form: x <- W x + alpha_k clip_B(T(x) - x)."""
+       answers=np.inf, mean=None):
+    """003 in its all-noisy form: x <- W x + alpha_k clip_B(T(x) - x). mean is as for
+    recursion."""
     if alpha is None:
         alpha = .99 * (1 + np.linalg.eigvalsh(W)[0]) / 2
     x = start(p)
@@ -220,7 +222,8 @@ def km(p, W, rounds, operator, gamma, l1=0.0, alpha=None, tau=None, bound=None, 
                 s = soft(v, gamma * l1)
                 t = v + prox(p, a, 2 * s - v, gamma) - s
             r[i] = clipped(t - v, bound)
-        x = W @ x + (alpha / (1 + k / tau) if tau else alpha) * (r if k < answers else 0)
+        step = alpha / (1 + k / tau) if tau else alpha
+        x = (mean(k) if mean else W) @ x + step * (r if k < answers else 0)
     return soft(x, gamma * l1) if operator == "douglas-rachford" else x
 
 

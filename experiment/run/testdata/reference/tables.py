@@ -5,7 +5,14 @@ import numpy as np
 from problem import N, clipped, slem, start
 
 
+def fresh(W):
+    """What is sent from here on is of another average."""
+    if hasattr(W, "begin"):
+        W.begin()
+
+
 def chebyshev(W, y, count):
+    fresh(W)
     rho, previous = slem(W), y
     for k in range(count):
         a = 1.0 if k == 0 else 2 / (1 + np.sqrt(1 - rho ** 2))
@@ -67,6 +74,7 @@ def newton(p, W, rounds, steps=8, clip=.5, target=1.0, bound=np.sqrt(3), z=0.0, 
             c = CURVATURE[p.loss]
             x = x - np.array([(inverse(M[a] * c, least * c) @ g.reshape(d, -1)).ravel()
                               for a, g in enumerate(chebyshev(W, g, each))])
+    fresh(W)
     for _ in range(rounds - 1 - each * answers):
         x = W @ x
     return x
@@ -95,13 +103,14 @@ def simplex(v):
 def boosting(p, W, rounds, steps=9, clip=.5, swing=1.5, target=1.0, z=0.0, spread=.3, bound=2.0):
     """All features take their step together, by the averaged gradient of rows less the
     mean row: theta_f <- theta_f - (c C_f + lam R_f)^-1 g_f, lam at least c n/100. p has rows
-    of weights. What the constant gains keeps the output of the mean row."""
+    of weights. What the constant gains keeps the output of the mean row. Answers are over
+    an agent's own length, and so are averages where they are used."""
     K, F = BINS + 1, (p.X[0].shape[1] - 1) // (BINS + 1)
     each, c = (rounds - 1) // (steps + 1), 2. if p.squares else .25
-    counts = chebyshev(W, np.array([X.sum(axis=0) + p.noise(a, X.shape[1], bound)
+    counts = chebyshev(W, np.array([np.append(X.sum(axis=0) + p.noise(a, X.shape[1], bound), len(X))
                                     for a, X in enumerate(p.X)]), each)
-    records = chebyshev(W, np.array([[len(y)] for y in p.y], float), each)[:, 0]
-    mean = np.array([simplex(u) for u in (counts[:, :-1] / records[:, None]).reshape(-1, K)]).reshape(N, -1)
+    records = counts[:, -1]
+    mean = np.array([simplex(u) for u in (counts[:, :-2] / records[:, None]).reshape(-1, K)]).reshape(N, -1)
     length = np.sqrt(1 + np.sum(mean * (1 - mean), axis=1))
     walk = np.diff(np.eye(K), axis=0)
     R = walk.T @ walk * (K - 1) / swing ** 2
@@ -113,8 +122,8 @@ def boosting(p, W, rounds, steps=9, clip=.5, swing=1.5, target=1.0, z=0.0, sprea
             rows = p.X[a] - np.append(mean[a], 0)
             slopes = p.slopes(p.X[a] @ x[a], p.y[a])
             g[a] = sum(clipped(r * s, clip * slope * length[a]) for r, s in zip(rows, slopes))
-            g[a] += length[a] * p.noise(a, len(g[a]), clip * slope)
-        g = chebyshev(W, g, each)
+            g[a] = g[a] / length[a] + p.noise(a, len(g[a]), clip * slope)
+        g = chebyshev(W, g, each) * length[:, None]
         for a in p.agents:
             n, s = records[a], clip * slope * length[a] * z / np.sqrt(N) if z else 0.0
             lam = max(s * np.sqrt(steps) / (spread * (target if p.squares else 1)), c * n / 100)
