@@ -303,6 +303,10 @@ func (f *nodeFlags) sayResult(w io.Writer, d *owner.Daemon, r *owner.Result, s *
 			config.Count(s.Counts.Missing, "frame"), s.Counts.OneSided,
 			config.Count(s.Counts.Skipped, "round"))
 	}
+	if s.Exhausted {
+		row("warning", "%s refused at the end: the privacy budget of this run, or of these data, was spent",
+			config.Count(s.Counts.Exhausted, "answer"))
+	}
 	row("epsilon", "%s at delta %g over all runs on these data, %s", rundir.FormatFine(r.Epsilon),
 		r.Delta, config.Count(r.Charges, "charge"))
 	for _, what := range r.Open {
