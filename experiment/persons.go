@@ -12,14 +12,6 @@ import (
 // perPerson reports whether what is protected are all records of one person.
 func (p *PrivacyParams) perPerson() bool { return p.unit.Kind == account.UnitPerson }
 
-// counted is what batches and the counts of questions are of.
-func (p *PrivacyParams) counted() string {
-	if p.perPerson() {
-		return "person"
-	}
-	return "record"
-}
-
 // servesPersons reports whether all answers of the algorithm bound what a person adds.
 func servesPersons(f *File) bool {
 	return !slices.ContainsFunc(f.Spec.Asks, func(name string) bool {

@@ -191,7 +191,7 @@ func Expectations(e *Experiment) []string {
 		}
 	}
 	for k := range q.Parts {
-		all = append(all, q.Foretell(k, noiseOf(e), e.File.Algorithm.Level, there, p.counted()))
+		all = append(all, q.Foretell(k, noiseOf(e), e.File.Algorithm.Level, there, p.Unit))
 	}
 	return all
 }
@@ -227,7 +227,7 @@ func AnswersOf(e *Experiment, model tensor.Vec) (*Answers, error) {
 	f, n := e.File, e.File.Topology.Agents
 	a := &Answers{Owners: n, Noise: noiseOf(e), Level: f.Algorithm.Level, Sampling: f.Algorithm.Sampling}
 	if f.Privacy.perPerson() {
-		a.Counted = f.Privacy.counted()
+		a.Counted = f.Privacy.Unit
 	}
 	o := query.Answerer{Level: a.Level, Sampling: a.Sampling}
 	var err error

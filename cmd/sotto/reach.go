@@ -3,7 +3,6 @@ package main
 import (
 	"crypto/ed25519"
 	"errors"
-	"fmt"
 	"log/slog"
 
 	"github.com/spf13/pflag"
@@ -86,11 +85,8 @@ func (f *reachFlags) dial(key ed25519.PrivateKey, maxPayload int, roster *roster
 		for i, k := range roster.Keys() {
 			c.Members = append(c.Members, folder.Member{Name: roster.Members[i].Name, Key: k})
 		}
-		if files, err = folder.New(c); err != nil {
-			return nil, fmt.Errorf("--folder: %w", cli.InWords(err))
-		}
-		if f.folderAlone() {
-			return files, nil
+		if files, err = folder.New(c); err != nil || f.folderAlone() {
+			return files, err
 		}
 	}
 	conns, err = p2p.New(p2p.Config{Key: key, Members: p2pMembers(roster, others), Listen: f.listen,
