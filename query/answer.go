@@ -116,8 +116,8 @@ func (p *Plan) Relative(k int, sigma, level, records float64) float64 {
 	return p.half(k, sigma, level) * p.cells(k) / records
 }
 
-// Foretell says Expected of a question in words, and Relative where the number of those who
-// are there, records or persons by unit, is above 0.
+// Foretell says Expected of a question in words, and Relative where it is known, above 0,
+// how many there are: records or persons, by unit.
 func (p *Plan) Foretell(k int, sigma, level, there float64, unit string) string {
 	what, unit, of := "count", " "+unit+"s", ""
 	if p.Parts[k].Kind == "sum" {

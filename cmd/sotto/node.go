@@ -298,7 +298,8 @@ func (f *nodeFlags) sayResult(w io.Writer, d *owner.Daemon, r *owner.Result, s *
 			s.Rounds, s.Counts.Missing+s.Counts.Busy, s.Counts.OneSided)
 	} else {
 		row("rounds", "%d, %s missing, %d of them one-sided, %s skipped", s.Round,
-			config.Count(s.Counts.Missing, "frame"), s.Counts.OneSided, config.Count(s.Counts.Skipped, "round"))
+			config.Count(s.Counts.Missing, "frame"), s.Counts.OneSided,
+			config.Count(s.Counts.Skipped, "round"))
 	}
 	if s.Exhausted {
 		row("warning", "%s refused at the end: the privacy budget of this run, or of these data, was spent",

@@ -151,7 +151,7 @@ func (f *runFlags) build(cmd *cobra.Command, args []string) (*experiment.Experim
 	}
 	e, s, err := forecast.Completed(strings.Join(args, ""), f.settings(), f.dataDir)
 	if err == nil {
-		fmt.Fprintf(cli.Notes(cmd), "suggested:\n%s\n", cmp.Or(s.TOML(), "nothing: the file leaves nothing out"))
+		fmt.Fprintf(cli.Notes(cmd), "suggested:\n%s\n", cmp.Or(s.TOML(), "nothing: the file states all"))
 	}
 	return e, err
 }

@@ -108,8 +108,8 @@ func sayStatus(w io.Writer, l *owner.Liveness) error {
 		row("FORK", "%s", fork)
 	}
 	if p := s.Privacy; p != nil {
-		row("privacy", "epsilon %s of %g at delta %g, from %d of %d ledger records", rundir.FormatFine(p.Epsilon),
-			p.Lifetime, p.Delta, p.Records, max(p.Records, s.Charges))
+		row("privacy", "epsilon %s of %g at delta %g, from %d of %d ledger records",
+			rundir.FormatFine(p.Epsilon), p.Lifetime, p.Delta, p.Records, max(p.Records, s.Charges))
 	}
 	c := &s.Counts
 	row("frames", "%d missing, %d one-sided, %d refused, %d old or repeated; %d rounds skipped", c.Missing,

@@ -128,20 +128,6 @@ func (r *Restore) lock(ledgers string) (locks []io.Closer, err error) {
 	return locks, nil
 }
 
-// checkKey refuses a file that is there, and a key that the backup lacks.
-func (r *Restore) checkKey(temp string) error {
-	if r.Key == "" {
-		return nil
-	}
-	if _, err := os.Lstat(r.Key); err == nil {
-		return config.Bad("key", r.Key, "a file that does not exist yet: a key is never replaced")
-	}
-	if _, err := os.Stat(filepath.Join(temp, "key")); err != nil {
-		return config.Bad("key", r.Key, "nothing: the backup holds no key")
-	}
-	return nil
-}
-
 // check refuses to go back.
 func (r *Restore) check(temp, ledgers string, m *Manifest) error {
 	if err := r.checkState(temp, m); err != nil {

@@ -196,15 +196,16 @@ func (m *card) training() error {
 	return nil
 }
 
-// whose says whose model it is: that of a node is its member's, not a mean.
+// whose says whose model it is: that of a node is its member's, not a mean. Of a run it
+// is the mean of agents, or of tokens.
 func (m *card) whose() string {
 	switch {
-	case m.agent != "mean" || m.file.Pace.Walking:
+	case m.agent != "mean":
 		return "the model of agent " + text(m.names.List(m.agent))
 	case rundir.IsNode(m.dir):
 		return "this member's model"
 	}
-	return "the mean of all agents' models"
+	return "the mean of all models of the run"
 }
 
 // shapes are those that a run has left.
