@@ -52,7 +52,7 @@ func (a *averaging) prepare(env agent.Env, r Recursion, steps int, queries uint6
 	}
 	if a.mixing = (max(1, env.Rounds) - 1) / queries; a.mixing < need {
 		return config.Bad("steps", steps, fmt.Sprintf("fewer, or rounds = %d: on this graph averages "+
-			"of %d answers need %d rounds each", need*queries+1, queries, need))
+			"of %d answers need %s each", need*queries+1, queries, config.Count(need, "round")))
 	}
 	return nil
 }

@@ -70,6 +70,9 @@ func (a *Answers) WriteTable(w io.Writer) error {
 	if a.Sampling {
 		fmt.Fprint(w, ", of all but counts and sums for others like these people too")
 	}
+	if a.Counted != "" {
+		fmt.Fprintf(w, "; counts are of %ss, each with the mean of its rows", a.Counted)
+	}
 	fmt.Fprintln(w)
 	for k, q := range a.Answers {
 		fmt.Fprintf(w, "\n%s\n", q.Question)

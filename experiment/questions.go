@@ -183,12 +183,15 @@ func Expectations(e *Experiment) []string {
 		return nil
 	}
 	var all []string
-	records := 0.
-	if seesAll(e) && !e.File.Privacy.adjacency.HidesCount() {
-		records = float64(e.Task.Split.Train.Len())
+	there := 0.
+	p := &e.File.Privacy
+	if seesAll(e) && !p.adjacency.HidesCount() {
+		for _, part := range e.Task.Parts {
+			there += float64(p.units(&e.Task, part))
+		}
 	}
 	for k := range q.Parts {
-		all = append(all, q.Foretell(k, noiseOf(e), e.File.Algorithm.Level, records))
+		all = append(all, q.Foretell(k, noiseOf(e), e.File.Algorithm.Level, there, p.Unit))
 	}
 	return all
 }
@@ -208,6 +211,7 @@ type Answers struct {
 	Noise    float64        `json:"noise"`  // standard deviation of the noise in the sums, whose clip is 1
 	Level    float64        `json:"level"`
 	Sampling bool           `json:"sampling,omitempty"`
+	Counted  string         `json:"counted,omitempty"` // person; empty: record
 	Answers  []query.Answer `json:"answers"`
 	// True are the same of the records themselves: of a simulation alone.
 	True []query.Answer `json:"true,omitempty"`
@@ -222,6 +226,9 @@ func AnswersOf(e *Experiment, model tensor.Vec) (*Answers, error) {
 	}
 	f, n := e.File, e.File.Topology.Agents
 	a := &Answers{Owners: n, Noise: noiseOf(e), Level: f.Algorithm.Level, Sampling: f.Algorithm.Sampling}
+	if f.Privacy.perPerson() {
+		a.Counted = f.Privacy.Unit
+	}
 	o := query.Answerer{Level: a.Level, Sampling: a.Sampling}
 	var err error
 	if a.Answers, err = plan.Answers(widened(model, float64(n)), a.Noise, o); err != nil || !seesAll(e) {

@@ -3,9 +3,11 @@ package experiment
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"sotto/agent"
 	"sotto/algo"
+	"sotto/oracle"
 	"sotto/privacy/account"
 	"sotto/privacy/account/network"
 	"sotto/sim"
@@ -44,13 +46,33 @@ const unmixed = 1e-7
 // CheckMixing refuses to ask questions where rounds of averaging are too few, so that an
 // owner's answers would be its own more than everybody's, or where the graph is not known
 // beforehand, or messages are lost. Any sum over owners is then right up to 1e-7 of the
-// root of the sum of squares of what each one brings.
+// root of the sum of squares of what each one brings. It refuses tables' algorithms too,
+// whose averages need more rounds than there are.
 func CheckMixing(f *File, g *topology.Graph) error {
 	info, err := topology.Analyze(g)
 	if err != nil {
 		return err
 	}
-	return checkMixing(f, &Graphs{Spectrum: info, LambdaMin: lowest(g, &info)})
+	known := &Graphs{Spectrum: info, LambdaMin: lowest(g, &info)}
+	return cmp.Or(checkMixing(f, known), checkAverages(f, known))
+}
+
+// checkAverages makes an agent of a tables' algorithm, in dimension 1: it counts rounds.
+func checkAverages(f *File, g *Graphs) error {
+	if !slices.Contains(f.Spec.Asks, oracle.GradientSumName) {
+		return nil
+	}
+	e := planner{&Experiment{File: f}}
+	if err := cmp.Or(e.prepare(), e.newFactory()); err != nil {
+		return err
+	}
+	t := agent.Table{Outputs: 1, Norm: 1, Slope: 1, Curvature: 1}
+	if !slices.Contains([]string{"logistic", "poisson", "huber"}, f.Model.Name) {
+		t.Target = 1 // its loss may be a square, which takes fewer answers
+	}
+	_, err := e.Factory(agent.Env{Agents: f.Topology.Agents, Dim: 1, Rounds: f.Steps, Graph: g.known(),
+		Init: tensor.Vec{0}, Table: t})
+	return f.At("algorithm", err)
 }
 
 func checkMixing(f *File, g *Graphs) error {

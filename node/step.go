@@ -78,8 +78,8 @@ func (n *Node) exhaust(r *RoundReport) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if !n.check.Exhausted {
-		n.cfg.Log.Warn("the privacy budget is spent: from now on this node mixes only", "round",
-			n.check.Round)
+		n.cfg.Log.Warn("the privacy budget of this run, or of these data, is spent: from now on this node "+
+			"mixes only", "round", n.check.Round)
 	}
 	n.check.Exhausted, r.Exhausted = true, true
 	n.check.Counts.Exhausted++

@@ -116,18 +116,18 @@ func (p *Plan) Relative(k int, sigma, level, records float64) float64 {
 	return p.half(k, sigma, level) * p.cells(k) / records
 }
 
-// Foretell says Expected of a question in words, and Relative where the number of records
-// is above 0.
-func (p *Plan) Foretell(k int, sigma, level, records float64) string {
-	what, unit, of := "count", " records", ""
+// Foretell says Expected of a question in words, and Relative where it is known, above 0,
+// how many there are: records or persons, by unit.
+func (p *Plan) Foretell(k int, sigma, level, there float64, unit string) string {
+	what, unit, of := "count", " "+unit+"s", ""
 	if p.Parts[k].Kind == "sum" {
 		what, unit, of = "sum", "", " of the largest sum"
 	}
 	text := fmt.Sprintf("%s: each %s within %.3g%s of what there is, at level %g", p.Parts[k].Text, what,
 		p.Expected(k, sigma, level), unit, level)
-	if records > 0 {
-		text += fmt.Sprintf("; of %.0f spread evenly %.2g %%%s", records,
-			100*p.Relative(k, sigma, level, records), of)
+	if there > 0 {
+		text += fmt.Sprintf("; of %.0f spread evenly %.2g %%%s", there,
+			100*p.Relative(k, sigma, level, there), of)
 	}
 	return text
 }

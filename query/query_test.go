@@ -363,7 +363,7 @@ func TestForetoldIntervals(t *testing.T) {
 		if want := p.Expected(1, sigma, level); math.Abs(widest/want-1) > 1e-6 {
 			t.Errorf("%s: intervals of %v, foretold %v", text, widest, want)
 		}
-		said := p.Foretell(1, sigma, level, 10)
+		said := p.Foretell(1, sigma, level, 10, "record")
 		if !strings.Contains(said, fmt.Sprintf("each %s within %.3g", name, widest)) {
 			t.Errorf("%s: %q, intervals of %v", text, said, widest)
 		}

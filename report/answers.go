@@ -21,6 +21,7 @@ type asked struct {
 	Owners   int      `json:"owners"`
 	Level    float64  `json:"level"`
 	Sampling bool     `json:"sampling"`
+	Counted  string   `json:"counted"` // person; empty: record
 	Answers  []answer `json:"answers"`
 	True     []answer `json:"true"` // of a simulation
 }

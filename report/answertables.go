@@ -38,6 +38,9 @@ func (a *asked) sentence(owners, price string) string {
 	if a.Sampling {
 		s += " and, of all but counts and sums, hold for other people like these too"
 	}
+	if a.Counted != "" {
+		s += "; counts are of " + a.Counted + "s, each with the mean of its rows"
+	}
 	return s + "."
 }
 

@@ -162,13 +162,11 @@ func (f *nodeFlags) validate() error {
 	}
 	for _, o := range f.iUnderstand {
 		if o != overrideVolatile && o != overrideAnew {
-			return cli.Usagef("--i-understand: found %q, allowed: %s, %s", o, overrideVolatile,
-				overrideAnew)
+			return cli.Usagef("--i-understand: found %q, allowed: %s, %s", o, overrideVolatile, overrideAnew)
 		}
 	}
 	if f.node.Missing != "" && f.node.Missing != node.Wait && f.node.Missing != node.Proceed {
-		return cli.Usagef("--missing: found %q, allowed: %s, %s", f.node.Missing, node.Wait,
-			node.Proceed)
+		return cli.Usagef("--missing: found %q, allowed: %s, %s", f.node.Missing, node.Wait, node.Proceed)
 	}
 	if f.daemon.Pad < 0 || f.daemon.Pad > pad.Longest {
 		return cli.Usagef("--pad: found %v, allowed: 0 to %v", f.daemon.Pad, pad.Longest)
@@ -302,6 +300,10 @@ func (f *nodeFlags) sayResult(w io.Writer, d *owner.Daemon, r *owner.Result, s *
 		row("rounds", "%d, %s missing, %d of them one-sided, %s skipped", s.Round,
 			config.Count(s.Counts.Missing, "frame"), s.Counts.OneSided,
 			config.Count(s.Counts.Skipped, "round"))
+	}
+	if s.Exhausted {
+		row("warning", "%s refused at the end: the privacy budget of this run, or of these data, was spent",
+			config.Count(s.Counts.Exhausted, "answer"))
 	}
 	row("epsilon", "%s at delta %g over all runs on these data, %s", rundir.FormatFine(r.Epsilon),
 		r.Delta, config.Count(r.Charges, "charge"))

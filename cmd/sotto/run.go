@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -150,7 +151,7 @@ func (f *runFlags) build(cmd *cobra.Command, args []string) (*experiment.Experim
 	}
 	e, s, err := forecast.Completed(strings.Join(args, ""), f.settings(), f.dataDir)
 	if err == nil {
-		fmt.Fprintf(cli.Notes(cmd), "suggested:\n%s\n", s.TOML())
+		fmt.Fprintf(cli.Notes(cmd), "suggested:\n%s\n", cmp.Or(s.TOML(), "nothing: the file states all"))
 	}
 	return e, err
 }

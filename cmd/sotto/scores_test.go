@@ -8,6 +8,7 @@ import (
 	"sotto/experiment/owner"
 	"sotto/internal/jsonfloat"
 	"sotto/model/score"
+	"sotto/node"
 )
 
 // ofAccuracy has a value and an interval.
@@ -86,6 +87,23 @@ func TestJoiningText(t *testing.T) {
 			Together: &owner.ModelScores{Figures: ofAccuracy(.7, .55, .8)}}
 		if text := joiningText(own); !strings.HasPrefix(text, said) {
 			t.Errorf("%q, want %q", text, said)
+		}
+	}
+}
+
+// A ledger that grows at each charge is not accounted for at each: the status says of how
+// many of its records the figure is.
+func TestStatusSaysHowManyRecordsEpsilonIsOf(t *testing.T) {
+	for _, c := range []struct {
+		of, stored uint64
+		want       string
+	}{{5, 9, "from 5 of 9 ledger records\n"}, {9, 9, "from 9 of 9 ledger records\n"},
+		{11, 9, "from 11 of 11 ledger records\n"}} {
+		var b bytes.Buffer
+		l := &owner.Liveness{Status: node.Status{Charges: c.stored,
+			Privacy: &node.Spent{Epsilon: 1, Delta: 1e-5, Lifetime: 2, Records: c.of}}}
+		if err := sayStatus(&b, l); err != nil || !strings.Contains(b.String(), c.want) {
+			t.Errorf("%v, %s; want %s", err, b.String(), c.want)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sotto/cmd/sotto/cli"
+	"sotto/config"
 	"sotto/experiment/owner"
 	"sotto/experiment/rundir"
 
@@ -93,10 +94,12 @@ func sayStatus(w io.Writer, l *owner.Liveness) error {
 	switch {
 	case s.Failure != "":
 		row("STOPPED", "%s", s.Failure)
+	case s.Finished && s.Exhausted:
+		row("state", "finished; %s refused at its end", config.Count(s.Counts.Exhausted, "answer"))
 	case s.Finished:
 		row("state", "finished")
 	case s.Exhausted:
-		row("state", "the privacy budget is spent: mixes only")
+		row("state", "the privacy budget of this run, or of these data, is spent: mixes only")
 	}
 	if why := l.Why(); why != "" && s.Failure == "" {
 		row("NOT READY", "%s", why)
@@ -105,9 +108,8 @@ func sayStatus(w io.Writer, l *owner.Liveness) error {
 		row("FORK", "%s", fork)
 	}
 	if p := s.Privacy; p != nil {
-		row("privacy", "epsilon %s of %g at delta %g, %d ledger records", rundir.FormatFine(p.Epsilon),
-			p.Lifetime,
-			p.Delta, p.Records)
+		row("privacy", "epsilon %s of %g at delta %g, from %d of %d ledger records",
+			rundir.FormatFine(p.Epsilon), p.Lifetime, p.Delta, p.Records, max(p.Records, s.Charges))
 	}
 	c := &s.Counts
 	row("frames", "%d missing, %d one-sided, %d refused, %d old or repeated; %d rounds skipped", c.Missing,

@@ -9,6 +9,7 @@ import (
 	"math"
 	"path/filepath"
 	"strings"
+	"sync"
 	"text/tabwriter"
 
 	"sotto/cmd/sotto/cli"
@@ -120,12 +121,9 @@ func (f *tuneFlags) run(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	opt := tune.Options{
-		Out:      f.out,
-		DataDir:  f.dataDir,
-		Workers:  f.workers,
-		Progress: func(p tune.Progress) { tuneLine(cli.Notes(cmd), p) },
-	}
+	var secret sync.Once
+	opt := tune.Options{Out: f.out, DataDir: f.dataDir, Workers: f.workers,
+		Progress: func(p tune.Progress) { tuneLine(cli.Notes(cmd), p, &secret) }}
 	opt.Command = "sotto tune " + path
 	ctx, shown, err := watch.Run(cmd, &f.live, &opt.Watch, "tune")
 	if err != nil {
@@ -142,9 +140,9 @@ func (f *tuneFlags) run(cmd *cobra.Command, path string) error {
 	return writeTuning(cmd.OutOrStdout(), res)
 }
 
-func tuneLine(w io.Writer, p tune.Progress) {
-	if p.Of == 0 { // values, number and scores are secret
-		fmt.Fprintf(w, "one more trial is done  %.1f s\n", p.Seconds)
+func tuneLine(w io.Writer, p tune.Progress, secret *sync.Once) {
+	if p.Of == 0 { // a line for each would tell their number
+		secret.Do(func() { fmt.Fprintln(w, "trials are done; their values and number are secret") })
 		return
 	}
 	fmt.Fprintf(w, "trial %d of %d  %s  score %.4f  %.1f s\n", p.Done, p.Of, p.Trial, p.Row.Score, p.Seconds)

@@ -39,7 +39,8 @@ func pointed(how Reading) string {
 	if how.DecimalComma {
 		return "a finite number with a decimal comma and no point"
 	}
-	return "a finite number with a decimal point; a decimal comma is stated, not guessed"
+	return "a finite number with a decimal point; a decimal comma is stated, not guessed: --decimal-comma, " +
+		"or data.decimal_comma of a simulation"
 }
 
 // number parses a decimal number that is finite in float32.

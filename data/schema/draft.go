@@ -27,6 +27,8 @@ const draftHead = `# A draft, made from one owner's file. What is marked private
 
 `
 
+const draftComma = "# Column %s has numbers with a decimal comma: --decimal-comma reads them as numbers.\n\n"
+
 // Draft proposes a schema file from an owner's file: numbers with their smallest and
 // largest value for bounds, few different texts as categories, texts that never repeat,
 // or a column that is called an id and mostly differs, as the id, anything else ignored.
@@ -57,12 +59,15 @@ func Draft(file string, b []byte, how Reading, target string) ([]byte, *Layout, 
 		return nil, nil, &config.Error{File: file, Key: "target", Found: fmt.Sprintf("column %d", at+1),
 			Allowed: err.Error()}
 	}
-	ids := 0
+	ids, head := 0, draftHead
 	for k, name := range header {
 		if k == at {
 			continue
 		}
 		c := found[k].column(name)
+		if found[k].comma && !found[k].number {
+			head += fmt.Sprintf(draftComma, strconv.Quote(name))
+		}
 		if c.Kind == ID {
 			if ids++; ids > 1 {
 				c.Kind = Ignore
@@ -75,7 +80,7 @@ func Draft(file string, b []byte, how Reading, target string) ([]byte, *Layout, 
 		return nil, nil, &config.Error{File: file, Found: "columns that make no schema",
 			Allowed: "columns with different names, and a number or category besides the target"}
 	}
-	return append([]byte(draftHead), s.write(Mark)...), &in.layout, nil
+	return append([]byte(head), s.write(Mark)...), &in.layout, nil
 }
 
 // guess finds the delimiter without a schema: the one that cuts the first line into most
@@ -124,6 +129,7 @@ func draftHeader(header []string, file string) error {
 type texture struct {
 	rows   int // without missing cells
 	number bool
+	comma  bool // all cells are numbers if there is a decimal comma
 	lo, hi float64
 	texts  map[string]int // at most maxCategories+1 of them
 	all    map[string]bool
@@ -133,7 +139,7 @@ type texture struct {
 func survey(in *rows, file string, how Reading) ([]texture, error) {
 	found := make([]texture, len(in.header))
 	for k := range found {
-		found[k] = texture{number: true, texts: map[string]int{}, all: map[string]bool{}}
+		found[k] = texture{number: true, comma: true, texts: map[string]int{}, all: map[string]bool{}}
 	}
 	for rows := 0; ; rows++ {
 		cells, _, err := in.next()
@@ -159,6 +165,9 @@ func (f *texture) add(cell string, how Reading) {
 	f.all[cell] = true
 	if len(f.texts) <= maxCategories || f.texts[cell] > 0 {
 		f.texts[cell]++
+	}
+	if f.comma {
+		_, f.comma = number(cell, true)
 	}
 	if f.number {
 		var v float64

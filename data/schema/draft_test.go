@@ -1,6 +1,7 @@
 package schema_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -108,6 +109,39 @@ func TestDraftTarget(t *testing.T) {
 		_, _, err := schema.Draft("clinic.csv", []byte(c.text), how, c.target)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "SECRET") {
 			t.Errorf("%q, %q: %v", c.text, c.target, err)
+		}
+	}
+}
+
+// Numbers with a decimal comma are ignored, or taken for categories, where nobody says
+// that they are numbers: the draft names their columns, and no others.
+func TestDraftNamesDecimalCommas(t *testing.T) {
+	const text = "person;bmi;dose;date;age;gone;class\na;27,1;2,5;1.2.25;61;;x\nb;30;2,5;2.2.25;55;NA;y\n" +
+		"c;31,25;3;3.2.25;47;;x\nd;22,5;2,5;4.2.25;39;;y\ne;;3;4.2.25;39;;y\n"
+	for _, c := range []struct {
+		comma bool
+		named []string
+	}{{false, []string{`"bmi"`, `"dose"`}}, {true, nil}} {
+		b, _, err := schema.Draft("clinic.csv", []byte(text), schema.Reading{DecimalComma: c.comma}, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var named []string
+		for line := range strings.Lines(string(b)) {
+			if name, ok := strings.CutPrefix(line, "# Column "); ok {
+				named = append(named, strings.Fields(name)[0])
+			}
+		}
+		if !slices.Equal(named, c.named) {
+			t.Errorf("decimal comma %t: named %v, want %v:\n%s", c.comma, named, c.named, b)
+		}
+		s, err := schema.Parse("draft.toml", b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if at := slices.IndexFunc(s.Columns, func(k schema.Column) bool { return k.Name == "bmi" }); at < 0 ||
+			(s.Columns[at].Kind == schema.Number) != c.comma {
+			t.Errorf("decimal comma %t: bmi among %+v", c.comma, s.Columns)
 		}
 	}
 }

@@ -79,6 +79,10 @@ func AmendRoster(from Files, round uint64, c Changes, out string) (*roster.Roste
 	if err == nil {
 		err = d.Valid()
 	}
+	if err == nil && len(c.Remove)+len(c.Gone)+len(c.Rekey)+len(c.Lost)+len(c.Move)+len(c.Add) == 0 {
+		err = config.Bad("change", "none",
+			"one or more of --remove, --gone, --rekey, --rekey-lost, --move, --add")
+	}
 	if err == nil {
 		err = experiment.Resize(f, d.Size)
 	}

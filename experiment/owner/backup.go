@@ -370,3 +370,17 @@ func verifyUnpacked(dir string, m *Manifest, report func(ledger.Report) error, o
 	}
 	return nil
 }
+
+// checkKey refuses a file that is there, and a key that the backup lacks.
+func (r *Restore) checkKey(temp string) error {
+	if r.Key == "" {
+		return nil
+	}
+	if _, err := os.Lstat(r.Key); err == nil {
+		return config.Bad("key", r.Key, "a file that does not exist yet: a key is never replaced")
+	}
+	if _, err := os.Stat(filepath.Join(temp, "key")); err != nil {
+		return config.Bad("key", r.Key, "nothing: the backup holds no key")
+	}
+	return nil
+}

@@ -57,6 +57,9 @@ func (r *Restore) Read(from string) (*Restored, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := r.checkKey(temp); err != nil {
+		return nil, err
+	}
 	out := &Restored{Manifest: *m, PolicyKept: kept}
 	locks, err := r.lock(p.Ledger)
 	defer func() {
@@ -127,14 +130,6 @@ func (r *Restore) lock(ledgers string) (locks []io.Closer, err error) {
 
 // check refuses to go back.
 func (r *Restore) check(temp, ledgers string, m *Manifest) error {
-	if r.Key != "" {
-		if _, err := os.Lstat(r.Key); err == nil {
-			return config.Bad("key", r.Key, "a file that does not exist yet: a key is never replaced")
-		}
-		if _, err := os.Stat(filepath.Join(temp, "key")); err != nil {
-			return config.Bad("key", r.Key, "nothing: the backup holds no key")
-		}
-	}
 	if err := r.checkState(temp, m); err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"sotto/agent"
 	"sotto/config"
@@ -37,7 +38,7 @@ func NewRoster(path string, terms *roster.Terms) (*roster.Roster, error) {
 	case err != nil:
 		return nil, f.At("data", err)
 	case s != nil && !s.Confirmed:
-		return nil, f.At("data", config.Bad("schema", s.Name+" with confirmed = false",
+		return nil, f.At("data", config.Bad("schema", strings.TrimSpace(s.Name+" with confirmed = false"),
 			"a schema whose values all owners have agreed on"))
 	case s != nil:
 		r.Schema = string(s.Encode())

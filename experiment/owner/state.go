@@ -91,7 +91,7 @@ func (p *process) report(n *node.Node) (done func(error), err error) {
 	var l net.Listener
 	if p.HTTP != "" {
 		if l, err = endpoint.ListenLocal(p.HTTP); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("--http: %w", err)
 		}
 	}
 	var all sync.WaitGroup

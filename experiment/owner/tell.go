@@ -228,7 +228,7 @@ func standing(s *node.Status) event.Standing {
 	case s.Finished:
 		e.Words = "has finished"
 	case s.Exhausted:
-		e.Words = "the privacy budget is spent: it mixes only"
+		e.Words = "the privacy budget of this run, or of these data, is spent: it mixes only"
 	case !s.Ready:
 		// how long would change each second
 		e.Words = "waits: " + stalled.ReplaceAllString(s.Reason, "for long")

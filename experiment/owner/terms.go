@@ -20,6 +20,14 @@ type Terms struct {
 	Uncharged []string // what the figures leave out, see plan.Agent.Uncharged
 }
 
+// Drawn is what batches draw: persons, with all of their records, or records.
+func (t *Terms) Drawn() string {
+	if t.Unit.Kind == account.UnitPerson {
+		return "person"
+	}
+	return "record"
+}
+
 // Protocol says what is run, and what goes over the network.
 type Protocol struct {
 	Algorithm string

@@ -190,10 +190,22 @@ func (m *card) training() error {
 		}
 	}
 	fmt.Fprintf(m, "\n## How it was trained\n\nModel %s of %d parameters, by algorithm %s in %s %s of %s "+
-		"without a server (engine %s).%s This card is of the model of agent %s.\n", text(f.Model.Name),
-		len(m.theta), text(f.Algorithm.Name), steps, cmp.Or(f.Pace.Word, "rounds"), owners,
-		experiment.EngineVersion, left, text(m.names.List(m.agent)))
+		"without a server (engine %s).%s This card is of %s.\n", text(f.Model.Name), len(m.theta),
+		text(f.Algorithm.Name), steps, cmp.Or(f.Pace.Word, "rounds"), owners, experiment.EngineVersion, left,
+		m.whose())
 	return nil
+}
+
+// whose says whose model it is: that of a node is its member's, not a mean. Of a run it
+// is the mean of agents, or of tokens.
+func (m *card) whose() string {
+	switch {
+	case m.agent != "mean":
+		return "the model of agent " + text(m.names.List(m.agent))
+	case rundir.IsNode(m.dir):
+		return "this member's model"
+	}
+	return "the mean of all models of the run"
 }
 
 // shapes are those that a run has left.

@@ -115,7 +115,7 @@ var (
 			func(s *node.Status) float64 { return s.Privacy.Lifetime }),
 		newCounter("sotto_ledger_records_total", "Records of the owner's ledger, over all runs.",
 			func(s *node.Status) uint64 { return s.Privacy.Records }),
-		newGauge("sotto_exhausted", "1 when the privacy budget is spent and the node only mixes.",
+		newGauge("sotto_exhausted", "1 when the budget of run or data is spent and the node only mixes.",
 			func(s *node.Status) float64 { return yes(s.Exhausted) }),
 		newCounter(
 			"sotto_unanswered_total",

@@ -60,8 +60,9 @@ var kinds = map[string]string{"int": "a whole number", "uint64": "a whole number
 	"float64": "a number", "bool": "true or false", "duration": "a time such as 90s, 5m or 24h",
 	"float64Slice": "numbers, separated by commas"}
 
-// InWords says of a folder in place of a file, of a file in place of a folder and of what
-// is not there what they are. Other errors stay as they are.
+// InWords says of a folder in place of a file, of a file in place of a folder, of what is
+// not there and of a folder that cannot be made what they are. Other errors stay as they
+// are.
 func InWords(err error) error {
 	path, ok := err.(*fs.PathError)
 	switch {
@@ -72,6 +73,10 @@ func InWords(err error) error {
 	case ok && errors.Is(err, fs.ErrNotExist) && (path.Op == "open" || strings.HasSuffix(path.Op, "stat")):
 		return &config.Error{File: path.Path, Found: "no such file or directory",
 			Allowed: "one that is there"}
+	case ok && path.Op == "mkdir" && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) ||
+		errors.Is(err, syscall.EROFS)):
+		return &config.Error{File: path.Path, Found: "no folder, and none can be made: " + path.Err.Error(),
+			Allowed: "a folder that is there, or a place where one may be made"}
 	}
 	return err
 }
