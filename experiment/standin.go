@@ -18,7 +18,7 @@ import (
 // that protect other units than records, are refused.
 func StandIns(f *File, records *data.Split, epsilon float64, seed uint64) (*Experiment, error) {
 	if f.Privacy.unit != account.Record() {
-		return nil, f.Refuse("privacy.unit", f.Privacy.unit.String(),
+		return nil, f.Refuse("privacy.unit", f.Privacy.Unit,
 			"record: whose records are a person's, stand-ins do not say")
 	}
 	doc, err := copied(f)
