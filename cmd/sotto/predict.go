@@ -134,8 +134,8 @@ What is printed are exact figures of records, and as private as these.`),
 				return err
 			}
 			if f.data != "" {
-				fmt.Fprintf(cli.Notes(cmd), "note: what the model was trained on flatters it; nobody here knows whether "+
-					"records of %s were\n", f.data)
+				fmt.Fprintf(cli.Notes(cmd), "note: what the model was trained on flatters it; nobody here "+
+					"knows whether records of %s were\n", f.data)
 			}
 			if output.JSON() {
 				return json.NewEncoder(cmd.OutOrStdout()).Encode(e)
