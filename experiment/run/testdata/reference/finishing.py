@@ -24,16 +24,22 @@ def around(p, X, y, prior, strength):
         lambda u: X.T @ (p.curvatures(X @ u, y)[:, None] * X) / m + strength / m * np.eye(len(u)), prior)
 
 
+def dealt(records, folds):
+    """The fold of each record."""
+    s, order = draws.public(SEED, "folds of an owner"), list(range(records))
+    for k in range(records - 1, 0, -1):
+        j = s.below(k + 1)
+        order[k], order[j] = order[j], order[k]
+    fold = np.empty(records, int)
+    fold[order] = np.arange(records) % folds
+    return fold
+
+
 def own(p, a, shared, folds=5):
     """The models alone, shared and around the shared one, and their mixture: strengths and
     weights, in tenths, are those of the smallest loss on records held out by folds."""
     X, y = p.X[a], p.y[a]
-    s, order = draws.public(SEED, "folds of an owner"), list(range(len(y)))
-    for k in range(len(y) - 1, 0, -1):
-        j = s.below(k + 1)
-        order[k], order[j] = order[j], order[k]
-    fold = np.empty(len(y), int)
-    fold[order] = np.arange(len(y)) % folds
+    fold = dealt(len(y), folds)
 
     def loss(out):
         return p.losses(out[:, None], y, np.ones(1)).mean()
@@ -138,12 +144,7 @@ def own_network(p, a, shared, layers, linear):
     """As own, by training: alone from where the run began, or of outputs that are linear
     around 0; around the shared model its last layers. Networks are not mixed."""
     X, y, folds, q = p.X[a], p.y[a], 5 if linear else 3, copy.copy(p)
-    s, order = draws.public(SEED, "folds of an owner"), list(range(len(y)))
-    for k in range(len(y) - 1, 0, -1):
-        j = s.below(k + 1)
-        order[k], order[j] = order[j], order[k]
-    fold = np.empty(len(y), int)
-    fold[order] = np.arange(len(y)) % folds
+    fold = dealt(len(y), folds)
     strengths = STRENGTHS if linear else [.1, 3, 100]
     first = len(shared) - p.layers[-1].count if layers == "last" and not linear else 0
     found = [trained(q, X, y, fold, 0 * p.init if linear else p.init, strengths if linear else [0]),
