@@ -51,7 +51,8 @@ type SGP struct {
 
 	x    tensor.Vec // x_i^{k+1/2} between rounds
 	w    float64    // w_i > 0
-	z    tensor.Vec // x_i / w_i
+	z    tensor.Vec // x_i / w_i; x_i itself where w_i is 1, as on doubly stochastic graphs
+	own  tensor.Vec // what z is kept in where w_i is not 1; nil: it never was
 	next tensor.Vec
 	mix  mixer
 
@@ -78,9 +79,9 @@ func NewSGP(decode func(any) error) (agent.Factory, error) {
 	}
 	return func(env agent.Env) (agent.Algorithm, error) {
 		a := &SGP{p: p, rounds: env.Rounds, w: 1, mix: mixer{self: env.Self}}
-		a.x, a.z, a.next = make(tensor.Vec, env.Dim), make(tensor.Vec, env.Dim), make(tensor.Vec, env.Dim)
+		a.x, a.next = make(tensor.Vec, env.Dim), make(tensor.Vec, env.Dim)
 		copy(a.x, env.Init)
-		copy(a.z, env.Init)
+		a.debias()
 		var err error
 		a.update, err = newUpdater(p.Optimizer, p.Momentum, env)
 		return a, err
@@ -143,9 +144,13 @@ func (a *SGP) push(in *agent.Input) error {
 
 func (a *SGP) debias() {
 	if a.w == 1 {
-		copy(a.z, a.x)
+		a.z = a.x
 		return
 	}
+	if a.own == nil {
+		a.own = make(tensor.Vec, len(a.x))
+	}
+	a.z = a.own
 	a.z.Scale(1/a.w, a.x)
 }
 

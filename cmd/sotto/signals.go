@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"sync/atomic"
 	"syscall"
 )
@@ -33,6 +34,10 @@ func endsByContext(ctx context.Context) { _ = ctx.Err() }
 type stoppedError struct {
 	error
 	signal syscall.Signal
+}
+
+func (e stoppedError) Error() string {
+	return strings.ReplaceAll(e.error.Error(), context.Canceled.Error(), "interrupted")
 }
 
 func (e stoppedError) Unwrap() error { return e.error }

@@ -4,6 +4,8 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -30,6 +32,15 @@ func started(t *testing.T, dir string, args ...string) (*exec.Cmd, *bytes.Buffer
 	}
 	t.Cleanup(func() { c.Process.Kill() })
 	return c, &out
+}
+
+// What a signal has ended is interrupted, in the program's words, not in those of Go.
+func TestStoppedInWords(t *testing.T) {
+	err := stoppedError{fmt.Errorf("%w: 1 of 2 cells are done", context.Canceled), syscall.SIGINT}
+	const want = "interrupted: 1 of 2 cells are done"
+	if err.Error() != want || !errors.Is(err, context.Canceled) {
+		t.Errorf("%q, want %q of context.Canceled", err, want)
+	}
 }
 
 // Every command ends at a signal while it reads what never comes: a pipe has the name of
