@@ -63,7 +63,10 @@ func checkAverages(f *File, g *Graphs) error {
 		return nil
 	}
 	e := planner{&Experiment{File: f}}
-	if err := cmp.Or(e.prepare(), e.newFactory()); err != nil {
+	if err := e.prepare(); err != nil {
+		return err
+	}
+	if err := e.newFactory(); err != nil {
 		return err
 	}
 	t := agent.Table{Outputs: 1, Norm: 1, Slope: 1, Curvature: 1}

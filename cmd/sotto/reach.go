@@ -86,7 +86,7 @@ func (f *reachFlags) dial(key ed25519.PrivateKey, maxPayload int, roster *roster
 			c.Members = append(c.Members, folder.Member{Name: roster.Members[i].Name, Key: k})
 		}
 		if files, err = folder.New(c); err != nil || f.folderAlone() {
-			return files, err
+			return files, cli.OfFlag(err, map[string]string{"folder": "--folder"})
 		}
 	}
 	conns, err = p2p.New(p2p.Config{Key: key, Members: p2pMembers(roster, others), Listen: f.listen,

@@ -170,7 +170,7 @@ func New(cfg Config) (*Transport, error) {
 func (t *Transport) open(in string) error {
 	dir, err := os.OpenRoot(in)
 	if err != nil {
-		return fmt.Errorf("--folder: %w", err)
+		return &config.Error{Key: "folder", Found: err.Error(), Allowed: "a folder that is there"}
 	}
 	defer dir.Close()
 	name := "sotto-" + hex.EncodeToString(t.digest[:8])
