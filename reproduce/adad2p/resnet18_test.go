@@ -34,6 +34,10 @@ type torchRow struct {
 	Accuracy      float64   `json:"mean_accuracy"`
 	AgentAccuracy []float64 `json:"agent_accuracy"` // of agents 0 and 10
 	AgentLoss     []float64 `json:"agent_loss"`
+	TrainLoss     float64   `json:"train_loss"`
+	Gradient      float64   `json:"gradient_norm"`
+	NormRMS       float64   `json:"norm_rms"` // of drawn records since the line before
+	NormMax       float64   `json:"norm_max"`
 }
 
 // torchRows reads what the program wrote; the first line says what it ran.
@@ -188,4 +192,74 @@ func TestTorchPlots(t *testing.T) {
 				path, err)
 		}
 	}
+}
+
+// The two tables of docs/results/seed002.md with ResNet-18 say what the program wrote.
+func TestTorchTables(t *testing.T) {
+	page, err := os.ReadFile("../../docs/results/seed002.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs := map[string][]torchRow{}
+	for _, name := range []string{"single", "batch-sgp", "batch-adad2p", "batch-constd2p"} {
+		head, rows := torchRows(t, filepath.Join(torchRuns, name+".jsonl"))
+		for _, r := range rows {
+			key := fmt.Sprint(head.Batch, " ", r.Run)
+			runs[key] = append(runs[key], r)
+		}
+	}
+	if len(runs) != 14 {
+		t.Errorf("%d runs, want 11 with single records and 3 with batches", len(runs))
+	}
+	for key, rows := range runs {
+		line := torchLine(key, rows)
+		if !strings.Contains(string(page), "\n"+line+"\n") {
+			t.Errorf("docs/results/seed002.md lacks the line of %s:\n%s", key, line)
+		}
+	}
+}
+
+// torchLine is a run's line in the page.
+func torchLine(key string, rows []torchRow) string {
+	batch, text, _ := strings.Cut(key, " ")
+	parts := strings.Split(text, ":")
+	name := torchName(text)
+	switch parts[0] {
+	case "sgp":
+		name = "SGP"
+	case "constd2p":
+		name = "ConstD2P, G = " + parts[2]
+	case "clipd2p":
+		name = "ClipD2P, C = " + parts[2]
+	}
+	at := func(round uint64) string {
+		for _, r := range rows {
+			if r.Round == round {
+				return fmt.Sprintf("%.1f", 100*r.Accuracy)
+			}
+		}
+		return ""
+	}
+	last := rows[len(rows)-1]
+	agents := fmt.Sprintf("%.1f, %.1f", 100*last.AgentAccuracy[0], 100*last.AgentAccuracy[1])
+	if batch == "64" {
+		n := fmt.Sprint(last.Round)
+		if last.Round > 1000 {
+			n = n[:1] + "," + n[1:]
+		}
+		return fmt.Sprintf("| %s | %s | %s | %s | %.1f (round %s) | %s |", name, at(250), at(500), at(750),
+			100*last.Accuracy, n, agents)
+	}
+	noise := parts[1]
+	if noise == "0" {
+		noise = "none"
+	}
+	squares, largest, before := 0., 0., uint64(0)
+	for _, r := range rows {
+		squares += float64(r.Round-before) * r.NormRMS * r.NormRMS
+		largest, before = math.Max(largest, r.NormMax), r.Round
+	}
+	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %.2f | %.2f | %.1f, %.0f |", noise, name, at(1000),
+		at(2000), at(3001), agents, last.TrainLoss, last.Gradient, math.Sqrt(squares/float64(last.Round)),
+		largest)
 }
