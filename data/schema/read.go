@@ -257,7 +257,9 @@ func (r *reader) row(cells []string, line int) error {
 	}
 	if r.id >= 0 {
 		id := strings.TrimSpace(cells[r.id])
-		if r.ids[id] {
+		if id == "" || id == null {
+			c.EmptyIDs++
+		} else if r.ids[id] {
 			c.RepeatedIDs++
 		}
 		r.ids[strings.Clone(id)] = true

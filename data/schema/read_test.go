@@ -17,6 +17,16 @@ import (
 	"sotto/data/schema"
 )
 
+// Rows without an id are counted by themselves: nobody is the same person as another for
+// having none.
+func TestEmptyIDsAreCounted(t *testing.T) {
+	without := strings.NewReplacer("\np2,", "\n,", "\np4,", "\n ,").Replace(rows)
+	c, err := parse(t, heart).Check("own.csv", []byte(without), schema.Reading{})
+	if err != nil || c.EmptyIDs != 2 || c.RepeatedIDs != 1 {
+		t.Errorf("%+v %v, want 2 rows without an id and 1 with a repeated one", c, err)
+	}
+}
+
 // rows has a row for each thing that a cell can do.
 const rows = `patient,age,sex,bmi,pressure,pain,outcome
 p1,25,F,30,64,none,well

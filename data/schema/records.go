@@ -33,8 +33,7 @@ type Counts struct {
 	Incomplete int `json:"incomplete"`
 	// Extra columns are in the file and not in the schema.
 	Extra int `json:"extra_columns"`
-	// RepeatedIDs are rows whose ID an earlier row has.
-	RepeatedIDs int `json:"repeated_ids"`
+	IDCounts
 	// Columns are those with features, in the schema's order, and the target last.
 	Columns []ColumnCounts `json:"columns"`
 	Classes []int          `json:"classes,omitempty"` // kept rows by Target.Values
@@ -44,6 +43,12 @@ type Counts struct {
 type Refusals struct {
 	Refused int   `json:"refused"`
 	First   error `json:"-"` // of the first of them; nil: there is none
+}
+
+// IDCounts are of the column of kind ID.
+type IDCounts struct {
+	RepeatedIDs int `json:"repeated_ids"` // rows whose ID an earlier row has
+	EmptyIDs    int `json:"empty_ids"`    // rows without one, refused where persons count
 }
 
 // ColumnCounts are what happened to the cells of one column, of all rows.

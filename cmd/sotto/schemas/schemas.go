@@ -131,6 +131,9 @@ func writeCounts(cmd *cobra.Command, s *schema.Schema, n *schema.Counts) error {
 	if n.RepeatedIDs > 0 {
 		line("repeated ids", "%s", config.Count(n.RepeatedIDs, "row"))
 	}
+	if n.EmptyIDs > 0 {
+		line("empty ids", "%s: refused where privacy is of persons", config.Count(n.EmptyIDs, "row"))
+	}
 	var classes []string
 	for k, count := range n.Classes {
 		classes = append(classes, fmt.Sprintf("%s %d", s.Target.Values[k], count))
