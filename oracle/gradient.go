@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"cmp"
+
 	"sotto/agent"
 	"sotto/config"
 	"sotto/model"

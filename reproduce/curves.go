@@ -7,12 +7,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sotto/experiment/sweep"
 	"strconv"
 	"strings"
 
 	"sotto/config"
 	"sotto/experiment/rundir"
+	"sotto/experiment/sweep"
 	"sotto/internal/rowfile"
 	"sotto/report/plot"
 )

@@ -7,12 +7,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sotto/experiment/sweep"
 	"strconv"
 	"strings"
 	"testing"
 
 	"sotto/config"
+	"sotto/experiment/sweep"
 	"sotto/internal/rowfile"
 )
 

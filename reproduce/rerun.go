@@ -3,12 +3,12 @@ package reproduce
 import (
 	"fmt"
 	"slices"
-	"sotto/experiment/sweep"
 	"strings"
 
 	"sotto/config"
 	"sotto/data"
 	"sotto/experiment"
+	"sotto/experiment/sweep"
 )
 
 // Row returns the run that a row of a study's cells.csv holds, ready to run again: among

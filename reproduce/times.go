@@ -3,11 +3,11 @@ package reproduce
 import (
 	"fmt"
 	"runtime"
-	"sotto/experiment/sweep"
 	"strconv"
 
 	"sotto/config"
 	"sotto/experiment/rundir"
+	"sotto/experiment/sweep"
 	"sotto/internal/rowfile"
 	"sotto/tensor"
 )

@@ -4,13 +4,13 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"sotto/experiment"
-	"sotto/experiment/sweep"
 	"strings"
 	"testing"
 
 	"sotto/config"
+	"sotto/experiment"
 	"sotto/experiment/rundir"
+	"sotto/experiment/sweep"
 	"sotto/internal/rowfile"
 )
 

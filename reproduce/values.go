@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sotto/experiment/sweep"
 	"strconv"
 
 	"sotto/experiment"
+	"sotto/experiment/sweep"
 )
 
 // Number reads a value of an axis that is a number.

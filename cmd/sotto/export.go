@@ -1,10 +1,10 @@
 package main
 
 import (
+	"github.com/spf13/cobra"
+
 	"sotto/cmd/sotto/cli"
 	"sotto/experiment/trained"
-
-	"github.com/spf13/cobra"
 )
 
 func newExport() *cobra.Command {

@@ -3,10 +3,10 @@
 package main
 
 import (
+	"github.com/spf13/cobra"
+
 	"sotto/cmd/sotto/cli"
 	"sotto/experiment/attack"
-
-	"github.com/spf13/cobra"
 )
 
 func newAuditInvert() *cobra.Command {

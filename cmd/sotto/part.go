@@ -6,10 +6,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/pflag"
+
 	"sotto/cmd/sotto/cli"
 	"sotto/experiment/sweep"
-
-	"github.com/spf13/pflag"
 )
 
 // partFlags name the part of all cells that a process is to run.

@@ -7,12 +7,11 @@ import (
 	"io/fs"
 	"path/filepath"
 
+	"github.com/spf13/cobra"
+
 	"sotto/cmd/sotto/cli"
 	"sotto/config"
 	"sotto/data"
-
-	"github.com/spf13/cobra"
-
 	"sotto/experiment/forecast"
 )
 

@@ -6,12 +6,12 @@ import (
 	"io"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"sotto/cmd/sotto/cli"
 	"sotto/config"
 	"sotto/experiment/owner"
 	"sotto/experiment/rundir"
-
-	"github.com/spf13/cobra"
 )
 
 func newStatus() *cobra.Command {

@@ -13,11 +13,11 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"sotto/cmd/sotto/cli"
 	"sotto/cmd/sotto/watch"
 	"sotto/experiment/sweep"
-
-	"github.com/spf13/cobra"
 )
 
 type sweepFlags struct {

@@ -12,12 +12,12 @@ import (
 	"sync"
 	"text/tabwriter"
 
+	"github.com/spf13/cobra"
+
 	"sotto/cmd/sotto/cli"
 	"sotto/cmd/sotto/watch"
 	"sotto/experiment"
 	"sotto/experiment/tune"
-
-	"github.com/spf13/cobra"
 )
 
 type tuneFlags struct {

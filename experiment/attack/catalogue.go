@@ -9,6 +9,7 @@ import (
 	"sotto/experiment"
 	"sotto/privacy"
 	"sotto/privacy/account"
+	"sotto/privacy/account/gdp"
 	"sotto/privacy/account/network"
 	"sotto/privacy/audit"
 )
@@ -50,8 +51,8 @@ func publishedClaims() []publishedClaim {
 		{id: "C25", keys: []string{"sampling=one"},
 			what: "[002] one record a round, noise 1 of its clip, charged as a record that is added: " +
 				"one release in which the record is drawn",
-			epsilon: account.GaussianEpsilon(1, 1e-5), delta: 1e-5,
-			truth: always(account.GaussianEpsilon(2, 1e-5)), attack: replacedOnce(1)},
+			epsilon: gdp.Epsilon(1, 1e-5), delta: 1e-5,
+			truth: always(gdp.Epsilon(2, 1e-5)), attack: replacedOnce(1)},
 	}, append(iterationClaims(), otherClaims()...)...)
 }
 
@@ -61,7 +62,7 @@ func iterationClaims() []publishedClaim {
 	noise := func(family string, shape float64) privacy.PaperNoise {
 		return privacy.PaperNoise{Family: family, Shape: shape, Epsilon: eps, Delta: delta, Sensitivity: 1}
 	}
-	unit := account.GaussianEpsilon(5*eps/math.Sqrt(2*math.Log(1.25/delta)), delta)
+	unit := gdp.Epsilon(5*eps/math.Sqrt(2*math.Log(1.25/delta)), delta)
 	all := []publishedClaim{
 		{id: "C29", keys: []string{"noise=truncated-gaussian"}, family: "published",
 			what:    "[003] truncated normal noise with s² = Δ²/ε: one value that moves by Δ",
@@ -110,18 +111,18 @@ func otherClaims() []publishedClaim {
 		{id: "C37",
 			what: "[004] the printed per-message loss of averaging, ring of eight, two rounds, agents " +
 				"two apart, local mu 2: the observer's messages",
-			epsilon: account.GaussianEpsilon(2/math.Sqrt(3), delta), delta: delta,
-			truth: always(account.GaussianEpsilon(2, delta)), attack: printedLoss},
+			epsilon: gdp.Epsilon(2/math.Sqrt(3), delta), delta: delta,
+			truth: always(gdp.Epsilon(2, delta)), attack: printedLoss},
 		{id: "C39", keys: []string{"clip=after-noise"},
 			what: "[004] gradients of a walk clipped after noise 5.871 for sensitivity .4, nine " +
 				"dimensions: one released direction; true: before the clip",
 			epsilon: .3917, delta: 1e-6 / 12,
-			truth: always(account.GaussianEpsilon(2*math.Sqrt2/5.871, 1e-6/12)), attack: clippedAfterNoise},
+			truth: always(gdp.Epsilon(2*math.Sqrt2/5.871, 1e-6/12)), attack: clippedAfterNoise},
 		{id: "DECOR",
 			what: "shared noise charged by the Laplacian of all nodes with one of them curious, ring " +
 				"of 16: all messages and one node's secrets",
-			epsilon: account.GaussianEpsilon(math.Sqrt(2*4.1188), delta), delta: delta,
-			truth: always(account.GaussianEpsilon(math.Sqrt(2*7.0714), delta)), attack: fullLaplacian},
+			epsilon: gdp.Epsilon(math.Sqrt(2*4.1188), delta), delta: delta,
+			truth: always(gdp.Epsilon(math.Sqrt(2*7.0714), delta)), attack: fullLaplacian},
 		{id: "C20", keys: []string{"uncharged"},
 			what: "[001] a graph and features made from training records before the run, uncharged: " +
 				"one such value",

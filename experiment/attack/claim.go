@@ -8,6 +8,7 @@ import (
 	"sotto/oracle"
 	"sotto/privacy"
 	"sotto/privacy/account"
+	"sotto/privacy/account/gdp"
 	"sotto/privacy/audit"
 	"sotto/privacy/ledger"
 )
@@ -169,7 +170,7 @@ func (a *auditor) publishedClaim(c audit.Claim) (audit.Claim, error) {
 		adjacency = account.AddRemove
 	}
 	c.Mu = account.ClipShift(adjacency) / pl.Noise
-	c.Epsilon = account.GaussianEpsilon(c.Mu, c.Delta)
+	c.Epsilon = gdp.Epsilon(c.Mu, c.Delta)
 	one := replication.RoundsOfRDP{Steps: 1}.Plan(pl, e.Setup.Target.Noise)
 	i, err := account.Epsilon(one, c.Delta)
 	if err != nil {

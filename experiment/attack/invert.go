@@ -14,6 +14,7 @@ import (
 	"sotto/oracle"
 	"sotto/privacy"
 	"sotto/privacy/account"
+	"sotto/privacy/account/gdp"
 	"sotto/privacy/audit"
 	"sotto/privacy/ledger"
 	"sotto/rng"
@@ -109,7 +110,7 @@ func Invert(ctx context.Context, o InvertOptions) (*InvertReport, error) {
 			Image:   v.pixels(v.image(sent)),
 		}
 		if noise > 0 {
-			row.Epsilon = jsonfloat.Float(account.GaussianEpsilon(1/noise, invertDelta))
+			row.Epsilon = jsonfloat.Float(gdp.Epsilon(1/noise, invertDelta))
 		}
 		row.Correlation, row.Error = correlation(r.Original, row.Image), rmse(r.Original, row.Image)
 		r.Rows = append(r.Rows, row)

@@ -10,6 +10,7 @@ import (
 	"sotto/config"
 	"sotto/internal/decimal"
 	"sotto/privacy/account"
+	"sotto/privacy/account/gdp"
 	"sotto/privacy/account/network"
 	"sotto/topology"
 )
@@ -73,7 +74,7 @@ func NewCase(src *Source, s *Settings) (*Case, error) {
 	shift := account.ClipShift(c.Adjacency)
 	switch {
 	case s.Epsilon > 0:
-		enough := decimal.Digits(shift/account.GaussianMu(s.Epsilon, s.Delta), 6, true)
+		enough := decimal.Digits(shift/gdp.Mu(s.Epsilon, s.Delta), 6, true)
 		if c.Noise, err = strconv.ParseFloat(enough, 64); err != nil {
 			return nil, err
 		}
@@ -103,7 +104,7 @@ func NewCase(src *Source, s *Settings) (*Case, error) {
 // local is epsilon of a release with this GDP parameter, against everyone, with the
 // rounding of its exact formula.
 func local(mu, delta float64) account.Interval {
-	e := account.GaussianEpsilon(mu, delta)
+	e := gdp.Epsilon(mu, delta)
 	return account.Interval{Lower: e * (1 - 1e-12), Upper: e * (1 + 1e-12)}
 }
 

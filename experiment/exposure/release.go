@@ -3,7 +3,7 @@ package exposure
 import (
 	"math"
 
-	"sotto/privacy/account"
+	"sotto/privacy/account/gdp"
 )
 
 // Release is what each agent of a run releases before values are averaged.
@@ -21,6 +21,6 @@ type Release struct {
 // figures by it are upper bounds of those of a release that has less.
 func (r *Release) State(epsilon float64) {
 	if r.Delta > 0 && r.Delta < 1 && epsilon > 0 && !math.IsInf(epsilon, 1) {
-		r.Mu = account.GaussianMu(epsilon, r.Delta) * (1 + 1e-13)
+		r.Mu = gdp.Mu(epsilon, r.Delta) * (1 + 1e-13)
 	}
 }

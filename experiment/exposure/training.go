@@ -10,6 +10,7 @@ import (
 	"sotto/experiment/rundir"
 	"sotto/internal/jsonfloat"
 	"sotto/privacy/account"
+	"sotto/privacy/account/gdp"
 	"sotto/privacy/account/network"
 )
 
@@ -66,7 +67,7 @@ func (c *Case) Training(steps int) (*TrainingFigures, error) {
 		for u, share := range v.Share {
 			var eps any
 			if !isMember(u, a) {
-				eps = jsonfloat.Float(account.GaussianEpsilon(c.Mu*math.Sqrt(share), c.Delta))
+				eps = jsonfloat.Float(gdp.Epsilon(c.Mu*math.Sqrt(share), c.Delta))
 			}
 			x.Epsilon = append(x.Epsilon, eps)
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
 	"sotto/agent"
 	"sotto/experiment/rundir"
 	"sotto/internal/jsonfloat"

@@ -1,6 +1,8 @@
 package owner
 
 import (
+	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -8,9 +10,6 @@ import (
 	"sotto/config"
 	"sotto/node/mark"
 	"sotto/privacy/ledger"
-
-	"errors"
-	"os"
 )
 
 // What a node has seen of a member's ledgers outlives runs: a ledger that was rolled back

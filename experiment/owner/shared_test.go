@@ -12,6 +12,7 @@ import (
 	"sotto/experiment/owner"
 	"sotto/privacy"
 	"sotto/privacy/account"
+	"sotto/privacy/account/gdp"
 	"sotto/tensor"
 )
 
@@ -119,7 +120,7 @@ func TestOwnersAverageInPairs(t *testing.T) {
 	if err != nil || x.Charges != 1 {
 		t.Errorf("terms %+v, %v", x, err)
 	}
-	want := account.GaussianEpsilon(2./4, 1e-3)
+	want := gdp.Epsilon(2./4, 1e-3)
 	if look, err := o.Outlook(); err != nil || look.Charges != 1 ||
 		math.Abs(float64(look.Total.Upper)/want-1) > 1e-9 {
 		t.Errorf("outlook %+v, %v; want epsilon %v", look, err, want)

@@ -3,9 +3,10 @@ package run
 import (
 	"context"
 	"os"
-	"sotto/experiment"
 	"testing"
 	"time"
+
+	"sotto/experiment"
 )
 
 // BenchmarkMNISTWorkers runs the same rounds of the MNIST example with one and with two

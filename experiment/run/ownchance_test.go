@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"sotto/experiment"
-	"sotto/privacy/account"
+	"sotto/privacy/account/gdp"
 	"sotto/topology"
 )
 
@@ -72,7 +72,7 @@ func TestOwnersHaveTheGraphsOfTheSimulator(t *testing.T) {
 func TestPairsCostOneAnswer(t *testing.T) {
 	s := train(t, averages(t, `topology.wake="pair"`, `algorithm.acceleration="plain"`,
 		"privacy.noise_multiplier=4"), Options{Workers: 1}).Summary
-	want := account.GaussianEpsilon(2./4, 1e-3)
+	want := gdp.Epsilon(2./4, 1e-3)
 	if p := s.Privacy[0]; p.Charges != 1 || math.Abs(float64(p.Epsilon.Upper)/want-1) > 1e-9 {
 		t.Errorf("%+v, want epsilon %v", p, want)
 	}

@@ -2,6 +2,7 @@ package run
 
 import (
 	"fmt"
+
 	"sotto/agent"
 	"sotto/data"
 	"sotto/experiment"

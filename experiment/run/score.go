@@ -3,6 +3,7 @@ package run
 import (
 	"cmp"
 	"fmt"
+
 	"sotto/agent"
 	"sotto/config"
 	"sotto/experiment"

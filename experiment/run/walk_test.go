@@ -20,6 +20,7 @@ import (
 	"sotto/oracle"
 	"sotto/privacy"
 	"sotto/privacy/account"
+	"sotto/privacy/account/gdp"
 	"sotto/privacy/ledger"
 	"sotto/tensor"
 )
@@ -250,14 +251,14 @@ func TestClaim39OnHouses(t *testing.T) {
 	if got := e.Plans[0].Events[0]; math.Abs(got.Clip-math.Sqrt2) > 1e-12 {
 		t.Errorf("the ledger charges a clip of %g, want √2", got.Clip)
 	}
-	want := account.GaussianEpsilon(math.Sqrt2/5.871, 1e-6) // under zero-out the sensitivity is one norm, √2
+	want := gdp.Epsilon(math.Sqrt2/5.871, 1e-6) // under zero-out the sensitivity is one norm, √2
 	r := train(t, e, Options{})
 	worst := 0.
 	for _, l := range r.Summary.Privacy {
 		worst = max(worst, float64(l.Epsilon.Upper))
 	}
 	claim := float64(r.Summary.ClaimedEpsilon)
-	if math.Abs(worst-want) > 1e-3*want || math.Abs(claim-account.GaussianEpsilon(.4/5.871, 1e-6)) >
+	if math.Abs(worst-want) > 1e-3*want || math.Abs(claim-gdp.Epsilon(.4/5.871, 1e-6)) >
 		1e-3*claim || worst < 3*claim {
 		t.Errorf("true epsilon %g, want %g; claimed %g", worst, want, claim)
 	}

@@ -6,6 +6,7 @@ package rundir
 import (
 	"encoding/json"
 	"os"
+
 	"sotto/privacy/ledger"
 )
 

@@ -4,13 +4,14 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strings"
+	"testing"
+
 	"sotto/experiment"
 	"sotto/experiment/experimenttest"
 	"sotto/experiment/plan"
 	"sotto/experiment/rundir"
 	"sotto/privacy/account"
-	"strings"
-	"testing"
 )
 
 // TestClaim10: learning rates are chosen for each method and budget among private runs,

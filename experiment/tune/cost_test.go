@@ -21,6 +21,7 @@ import (
 	"sotto/experiment/rundir"
 	"sotto/privacy"
 	"sotto/privacy/account"
+	"sotto/privacy/account/gdp"
 	"sotto/privacy/ledger"
 	"sotto/rng"
 )
@@ -136,7 +137,7 @@ func TestPrivateSelectionIsCharged(t *testing.T) {
 				t.Errorf("%s: agents %s: epsilon of the selection is %.5f, the theorem gives %.5f", law,
 					c.Agents, got, want)
 			}
-			all := account.GaussianEpsilon(math.Sqrt(2*rho*float64(len(res.Rows))), 1e-5)
+			all := gdp.Epsilon(math.Sqrt(2*rho*float64(len(res.Rows))), 1e-5)
 			// A thousandth is charged for the rounding of sums.
 			if up := float64(c.All.Upper); up < all-1e-9 || up > all*1.0015 {
 				t.Errorf("%s: agents %s: epsilon of %d trials is %.5f, Gaussian releases give %.5f", law,

@@ -2,6 +2,7 @@ package tune
 
 import (
 	"fmt"
+
 	"sotto/experiment"
 )
 

@@ -3,11 +3,12 @@ package tune
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
+
 	"sotto/experiment"
 	"sotto/experiment/rundir"
 	"sotto/internal/atomicfile"
 	"sotto/internal/jsonfloat"
-	"strings"
 )
 
 // finish writes best.toml, what the search cost, and its summary.

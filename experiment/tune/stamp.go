@@ -2,11 +2,12 @@ package tune
 
 import (
 	"fmt"
+
+	"github.com/pelletier/go-toml/v2"
+
 	"sotto/experiment"
 	"sotto/experiment/runfile"
 	"sotto/privacy"
-
-	"github.com/pelletier/go-toml/v2"
 )
 
 // refuse makes a config.Error a privacy refusal.

@@ -19,7 +19,7 @@ import (
 // each other only where edges says so.
 var layers = [][]string{
 	{"config", "tensor", "rng", "model/onnx", "privacy/account/loss",
-		"privacy/account/figure"},
+		"privacy/account/figure", "privacy/account/gdp"},
 	{"agent", "privacy/account", "node/keyfile", "model", "model/score", "data/scattering", "data/als",
 		"data/libsvm", "data/idx", "data/schema",
 		"experiment/runfile", "live/event"},
@@ -58,6 +58,7 @@ var edges = map[string][]string{
 	"rng":     {"tensor"},
 	// a Fourier transform and the normal law's tails
 	"privacy/account/loss": {"tensor"},
+	"privacy/account/gdp":  {"tensor"},
 }
 
 // commands are the packages of the command line.
@@ -89,12 +90,15 @@ var rules = []rule{
 	{in: []string{"privacy", "privacy/account", "privacy/account/network", "privacy/ledger"},
 		path: "sotto/model", why: "the gate holds oracles as an interface and never sees models"},
 	{in: []string{"algo", "agent", "privacy/account", "privacy/account/loss", "privacy/account/network",
+		"privacy/account/gdp",
 		"topology", "tensor", "rng", "model/score",
 		"config"}, path: "net/...", why: "no I/O in what must be deterministic"},
 	{in: []string{"algo", "agent", "privacy/account", "privacy/account/loss", "privacy/account/network",
+		"privacy/account/gdp",
 		"tensor", "rng", "config", "model/score",
 		"oracle", "sim"}, path: "os", why: "no I/O in what must be deterministic"},
 	{in: []string{"algo", "agent", "privacy/account", "privacy/account/loss", "privacy/account/network",
+		"privacy/account/gdp",
 		"privacy", "tensor", "rng",
 		"config", "oracle", "sim", "model", "model/score",
 		"topology"}, path: "time", why: "rounds are numbers: no clock in what must be deterministic, and " +
@@ -168,6 +172,8 @@ var doors = []door{
 		why: "figures are of predictions and labels, whatever made them"},
 	{in: []string{"privacy/account/loss"}, may: []string{"tensor"},
 		why: "losses are numbers, whatever has them"},
+	{in: []string{"privacy/account/gdp"}, may: []string{"tensor"},
+		why: "epsilon, delta and mu are numbers, whatever has them"},
 	{in: []string{"privacy/account/figure"},
 		why: "figures are numbers, whatever they are of"},
 	{in: []string{"internal/rowfile"}, may: []string{"config"},

@@ -29,6 +29,7 @@ var rules = map[string]string{
 	"packages":  fmt.Sprintf("%d lines without tests", maxPackage),
 	"methods":   fmt.Sprintf("%d methods of a type", maxMethods),
 	"fields":    fmt.Sprintf("%d fields of a struct", maxFields),
+	"imports":   "the standard library's, then others', then sotto's, a blank line between",
 	"features":  "the number of lines that ask for a feature by name",
 }
 
@@ -48,6 +49,7 @@ func measure(files *source.Files) sizes {
 			most = maxTestFile
 		}
 		all.over("files", f.Path, len(lines), most)
+		all.over("imports", f.Path, mixed(files, f), 0)
 		all.declarations(files, f)
 		if !f.Test {
 			all[key{"packages", f.Dir}] += len(lines)
@@ -71,6 +73,27 @@ func (s sizes) over(rule, name string, n, most int) {
 	if n > most {
 		s[key{rule, name}] = n
 	}
+}
+
+// mixed counts imports that stand with those of another origin, or after those that they
+// should come before.
+func mixed(files *source.Files, f *source.File) (n int) {
+	last, at := 0, 0
+	for _, i := range f.Syntax.Imports {
+		root, _, _ := strings.Cut(strings.Trim(i.Path.Value, `"`), "/")
+		origin := 1
+		if root == "sotto" {
+			origin = 3
+		} else if strings.Contains(root, ".") {
+			origin = 2
+		}
+		line := files.Fset.Position(i.Pos()).Line
+		if last > origin || last > 0 && last < origin && line == at+1 {
+			n++
+		}
+		last, at = max(last, origin), line
+	}
+	return n
 }
 
 // long counts the lines that are too long.

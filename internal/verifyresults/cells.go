@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sotto/experiment/run"
-	"sotto/experiment/sweep"
 
 	"sotto/experiment"
+	"sotto/experiment/run"
+	"sotto/experiment/sweep"
 	"sotto/reproduce/papers"
 	"sotto/tensor"
 )

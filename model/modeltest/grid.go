@@ -3,8 +3,9 @@ package modeltest
 import (
 	"math"
 	"slices"
-	"sotto/model"
 	"testing"
+
+	"sotto/model"
 )
 
 func checkGrid(t *testing.T, s *subject) {

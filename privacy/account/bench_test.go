@@ -1,6 +1,10 @@
 package account
 
-import "testing"
+import (
+	"testing"
+
+	"sotto/privacy/account/gdp"
+)
 
 func benchPlan(steps int) Plan {
 	p := DPSGD(AddRemove, 0.01, steps)
@@ -78,7 +82,7 @@ func BenchmarkGaussianEpsilon(b *testing.B) {
 	mu := 1.0
 	for b.Loop() {
 		memo.Forget()
-		mu = 1 + 1e-9*GaussianEpsilon(mu, 1e-5)
+		mu = 1 + 1e-9*gdp.Epsilon(mu, 1e-5)
 	}
 }
 

@@ -224,6 +224,9 @@ func hockeyLine(p, q func(float64) float64, eps, lo, hi float64) float64 {
 	return sum * h
 }
 
+// density is the standard normal density.
+func density(x float64) float64 { return math.Exp(-0.5*x*x) / math.Sqrt(2*math.Pi) }
+
 // TestMixtureProfiles compares profiles of one-dimensional mixtures with quadrature.
 func TestMixtureProfiles(t *testing.T) {
 	t.Parallel()

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"sotto/privacy/account/gdp"
 )
 
 // TestNoise: published calibrations (Poisson, add-remove, delta 1e-5), and that the
@@ -112,7 +114,7 @@ func TestSteps(t *testing.T) {
 		SampleRate:      1,
 	}
 	n, err := Steps(g, Budget{1, 1e-5})
-	if mu := GaussianMu(1, 1e-5); err != nil || n != int(mu*mu*100) {
+	if mu := gdp.Mu(1, 1e-5); err != nil || n != int(mu*mu*100) {
 		t.Errorf("full batches: %d steps (%v), closed form %d", n, err, int(mu*mu*100))
 	}
 }
@@ -127,7 +129,7 @@ func TestManySteps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if all := math.Pow(1e7*GaussianMu(1, 1e-5), 2); math.Abs(float64(n)-all) > 1e-9*all {
+	if all := math.Pow(1e7*gdp.Mu(1, 1e-5), 2); math.Abs(float64(n)-all) > 1e-9*all {
 		t.Errorf("%d steps, the closed form has %g", n, all)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"sotto/privacy/account/gdp"
 	"sotto/privacy/account/loss"
 	"sotto/rng"
 )
@@ -206,15 +207,15 @@ func TestClaim21(t *testing.T) {
 	const delta = 1e-5
 	for _, eps := range []float64{1, 3} {
 		classical := math.Sqrt(2*math.Log(2/delta)) / eps
-		analytic := 1 / GaussianMu(eps, delta)
+		analytic := 1 / gdp.Mu(eps, delta)
 		if analytic >= classical {
 			t.Errorf("epsilon %v: analytic %v, classical %v", eps, analytic, classical)
 		}
-		within(t, "round trip", GaussianEpsilon(1/analytic, delta), eps, 1e-9)
+		within(t, "round trip", gdp.Epsilon(1/analytic, delta), eps, 1e-9)
 	}
 	// At a large epsilon the classical form is no guarantee at all.
 	const eps = 30.0
-	if d := GaussianDelta(eps/math.Sqrt(2*math.Log(2/delta)), eps); d < 2*delta {
+	if d := gdp.Delta(eps/math.Sqrt(2*math.Log(2/delta)), eps); d < 2*delta {
 		t.Errorf("classical noise at epsilon 30 has delta %v, want far above %v", d, delta)
 	}
 }

@@ -5,13 +5,14 @@ import (
 	"math"
 
 	"sotto/privacy/account"
+	"sotto/privacy/account/gdp"
 )
 
 func (v vector) evaluate() (float64, error) {
 	switch v.accountant {
 	case "analytic_gaussian":
 		if v.kind == "sigma" { // Noise would round to 6 digits
-			return v.shift / account.GaussianMu(v.eps, v.delta), nil
+			return v.shift / gdp.Mu(v.eps, v.delta), nil
 		}
 		return v.answer("gdp")
 	case "pld_pessimistic", "prv":

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"sotto/config"
+	"sotto/privacy/account/gdp"
 )
 
 // Numbers whose squares or ratios are no numbers are refused by name: each gave a figure
@@ -94,7 +95,7 @@ func TestDeltaOfInfiniteEpsilon(t *testing.T) {
 			}
 		}
 	}
-	if d := GaussianDelta(math.Inf(1), math.Inf(1)); d != 1 {
+	if d := gdp.Delta(math.Inf(1), math.Inf(1)); d != 1 {
 		t.Errorf("without noise: %v", d)
 	}
 	if d := KOVDelta(math.Inf(1), 0, 1, 5); d != 1 {

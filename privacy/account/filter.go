@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"sotto/config"
+	"sotto/privacy/account/gdp"
 )
 
 // Filter decides, before a release, whether a budget allows it. It stays valid when
@@ -288,7 +289,7 @@ func NewGDPFilter(a Adjacency, u Unit, budget Budget) (*GDPFilter, error) {
 		checkPair(a, u)); err != nil {
 		return nil, err
 	}
-	mu := GaussianMu(budget.Epsilon, budget.Delta)
+	mu := gdp.Mu(budget.Epsilon, budget.Delta)
 	r := relation{a, u}
 	g := &ExactGaussian{tally{relation: r}}
 	f := &GDPFilter{additive{limit: []float64{mu * mu}, spent: []float64{0}}}

@@ -3,6 +3,8 @@ package account
 import (
 	"math"
 	"slices"
+
+	"sotto/privacy/account/gdp"
 )
 
 // ExactGaussian is the accountant of unsampled Gaussian events ("gdp" and "exact"): mu =
@@ -94,7 +96,7 @@ func (g *ExactGaussian) Epsilon(delta float64) (Interval, error) {
 
 // gaussianInterval allows 1e-12 for the root and the error function.
 func gaussianInterval(mu, delta float64) Interval {
-	e := GaussianEpsilon(mu, delta)
+	e := gdp.Epsilon(mu, delta)
 	return Interval{Lower: e * (1 - 5e-13), Upper: e * (1 + 5e-13)}
 }
 
@@ -107,7 +109,7 @@ func (g *ExactGaussian) Delta(epsilon float64) (Interval, error) {
 	if err != nil {
 		return Interval{}, err
 	}
-	d := GaussianDelta(mu, epsilon)
+	d := gdp.Delta(mu, epsilon)
 	i := Interval{Lower: d * (1 - 1e-12), Upper: math.Min(1, d*(1+1e-12))}
 	if g.coarse() {
 		i.Lower = 0

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"sotto/internal/long"
+	"sotto/privacy/account/gdp"
 )
 
 // upper composes and returns the upper end.
@@ -131,7 +132,7 @@ func TestIntervalHoldsGaussian(t *testing.T) {
 				d := newPLD(t, AddRemove, Record(), h)
 				e := upper(t, d, ev, c.n, delta)
 				i, err := d.Epsilon(delta)
-				exact := GaussianEpsilon(math.Sqrt(float64(c.n))/c.s, delta)
+				exact := gdp.Epsilon(math.Sqrt(float64(c.n))/c.s, delta)
 				if err != nil || i.Lower > exact || i.Upper < exact {
 					t.Errorf("s %v n %d h %v: %v outside %v (%v)", c.s, c.n, h, exact, i, err)
 				}
@@ -247,7 +248,7 @@ func TestMillions(t *testing.T) {
 	e := upper(t, d, sampledGaussian(t, 1e-4, 2, 1), 10000000, 1e-6)
 	// Central limit: mu = q sqrt(T (exp(1/s^2)-1)), accurate to a few percent here.
 	limit := 1e-4 * math.Sqrt(10000000*math.Expm1(1/(2.*2)))
-	within(t, "ten million steps", e, GaussianEpsilon(limit, 1e-6), 0.03*e)
+	within(t, "ten million steps", e, gdp.Epsilon(limit, 1e-6), 0.03*e)
 	// A heavy tail: one expected hit, no Chernoff bound near delta. Round-off must not
 	// push the answer above RDP.
 	noises := []float64{0.611}

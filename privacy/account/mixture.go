@@ -6,6 +6,7 @@ import (
 
 	"sotto/config"
 	"sotto/privacy/account/loss"
+	"sotto/tensor"
 )
 
 var mixtureKind = kind{
@@ -208,4 +209,10 @@ func invertLoss(at func(float64) (float64, float64), t, x float64) float64 {
 		x = next
 	}
 	return x
+}
+
+// upperTail is P[Z > x] for a standard normal Z, see [tensor.NormalTail].
+func upperTail(x float64) float64 {
+	up, _ := tensor.NormalTail(x)
+	return up
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"sotto/privacy/account/gdp"
 )
 
 func roundTrip(t *testing.T, s Statement) Statement {
@@ -164,7 +166,7 @@ func TestProfileReadOuts(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, eps := range []float64{-2, 0, 0.5, 2, 4, 8, 100} {
-		want := GaussianDelta(1, eps)
+		want := gdp.Delta(1, eps)
 		if got := p.Delta(eps); got < want-1e-15 || got > want*(1+1e-4)+1e-11 {
 			t.Errorf("delta(%v) = %v, exact %v", eps, got, want)
 		}

@@ -2,6 +2,8 @@ package account
 
 import (
 	"math"
+
+	"sotto/privacy/account/gdp"
 	"sotto/privacy/account/loss"
 )
 
@@ -42,7 +44,7 @@ func (w *workload) profile() ([]func(float64) float64, error) {
 	case math.IsInf(w.mu, 1) || w.noNoise:
 		return []func(float64) float64{func(float64) float64 { return 1 }}, nil
 	case len(w.pairs) == 0:
-		return []func(float64) float64{func(eps float64) float64 { return GaussianDelta(w.mu, eps) }}, nil
+		return []func(float64) float64{func(eps float64) float64 { return gdp.Delta(w.mu, eps) }}, nil
 	case w.exact():
 		return []func(float64) float64{
 			func(eps float64) float64 { return profileOf(w.pairs[0], false, eps) },
@@ -103,7 +105,7 @@ func (p *Profile) TPR(fpr float64) float64 {
 	return math.Min(1, f(lo))
 }
 
-// Mu is the parameter of the best Gaussian bound: the least mu with GaussianDelta(mu,
+// Mu is the parameter of the best Gaussian bound: the least mu with gdp.Delta(mu,
 // eps) >= Delta(eps), searched over 400 epsilons from 0 to where delta reaches 1e-10. It
 // is +Inf where delta has a floor above that.
 func (p *Profile) Mu() float64 {
@@ -116,7 +118,7 @@ func (p *Profile) Mu() float64 {
 	for i := 0; i < 400; i++ {
 		eps := top * float64(i) / 400
 		if d := p.Delta(eps); d > floor && d < 1 {
-			mu = math.Max(mu, GaussianMu(eps, d))
+			mu = math.Max(mu, gdp.Mu(eps, d))
 		} else if d >= 1 {
 			return math.Inf(1)
 		}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"sort"
+
 	"sotto/privacy/account/loss"
 )
 

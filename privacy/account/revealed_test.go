@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"sotto/privacy/account"
+	"sotto/privacy/account/gdp"
 )
 
 // One component of weight 1 is a Gaussian mechanism, and one of weight w releases nothing
@@ -16,7 +17,7 @@ func TestRevealedMixture(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if exact := account.GaussianEpsilon(.5*math.Sqrt(float64(times)), delta); i.Upper < exact ||
+		if exact := gdp.Epsilon(.5*math.Sqrt(float64(times)), delta); i.Upper < exact ||
 			i.Upper > exact*1.001 {
 			t.Errorf("%d copies: %v, want %v or little more", times, i.Upper, exact)
 		}
@@ -26,7 +27,7 @@ func TestRevealedMixture(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sum := .3*account.GaussianDelta(1, i.Upper) + .2*account.GaussianDelta(.25, i.Upper)
+	sum := .3*gdp.Delta(1, i.Upper) + .2*gdp.Delta(.25, i.Upper)
 	if math.Abs(sum-delta) > 1e-6*delta {
 		t.Errorf("delta %v at the epsilon of %v", sum, delta)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"sotto/config"
 	"sotto/privacy/account"
+	"sotto/privacy/account/gdp"
 )
 
 // The number of runs inverts the distribution function of its law: geometric and Poisson
@@ -123,9 +124,9 @@ func TestSelectionRunsOutOfReach(t *testing.T) {
 func TestBoundsOfNothing(t *testing.T) {
 	nan := math.NaN()
 	for name, got := range map[string]float64{
-		"mu -1":      account.GaussianEpsilon(-1, 1e-5),
-		"mu NaN":     account.GaussianEpsilon(nan, 1),
-		"delta NaN":  account.GaussianEpsilon(1, nan),
+		"mu -1":      gdp.Epsilon(-1, 1e-5),
+		"mu NaN":     gdp.Epsilon(nan, 1),
+		"delta NaN":  gdp.Epsilon(1, nan),
 		"e0 NaN":     account.KOVEpsilon(nan, 0, 3, 1e-5),
 		"e0 -1":      account.KOVEpsilon(-1, 0, 3, 1e-5),
 		"d0 -1":      account.KOVEpsilon(1, -1, 3, 1e-5),

@@ -3,6 +3,8 @@ package account
 import (
 	"math"
 	"testing"
+
+	"sotto/privacy/account/gdp"
 )
 
 // TestSteepLosses: where e^eps overflows, bounds stay bounds: a Gaussian sent through the
@@ -11,7 +13,7 @@ func TestSteepLosses(t *testing.T) {
 	t.Parallel()
 	for _, mu := range []float64{30, 36, 38, 45} { // losses around mu^2/2, 450 to 1,000
 		mix := must(t)(MixtureGaussian(1/mu, []float64{1}, []float64{1}))
-		exact := GaussianEpsilon(mu, 1e-5)
+		exact := gdp.Epsilon(mu, 1e-5)
 		single := newPLD(t, AddRemove, Record())
 		if e := upper(t, single, mix, 1, 1e-5); e < exact*(1-1e-9) || e > exact*1.2 {
 			t.Errorf("mu %v: %v, exact %v", mu, e, exact)

@@ -2,6 +2,8 @@ package account
 
 import (
 	"math"
+
+	"sotto/privacy/account/gdp"
 	"sotto/privacy/account/loss"
 )
 
@@ -169,7 +171,7 @@ func (w *workload) delta(eps float64) (Interval, error) {
 	case eps >= w.pure || math.IsInf(eps, 1) && len(w.pairs) == 0:
 		return Interval{}, nil
 	case len(w.pairs) == 0:
-		d := GaussianDelta(w.mu, eps)
+		d := gdp.Delta(w.mu, eps)
 		return Interval{d * (1 - 1e-12), math.Min(1, d*(1+1e-12))}, nil
 	case w.exact():
 		var i Interval

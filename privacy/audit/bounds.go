@@ -5,7 +5,7 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
-	"sotto/privacy/account"
+	"sotto/privacy/account/gdp"
 )
 
 // Names of bounds.
@@ -107,8 +107,8 @@ func gdpMu(t *tally, level float64) float64 {
 	return max(0, -quantile(fpr)-quantile(fnr))
 }
 
-func gdp(t *tally, level, delta float64) float64 {
-	return account.GaussianEpsilon(gdpMu(t, level), delta)
+func underGDP(t *tally, level, delta float64) float64 {
+	return gdp.Epsilon(gdpMu(t, level), delta)
 }
 
 func quantile(p float64) float64 { return distuv.UnitNormal.Quantile(p) }
@@ -138,7 +138,7 @@ var (
 		return clopperPearson(t, level, delta)
 	}, nil, anyMechanism}
 	gdpMethod = method{GDP, func(t *tally, level, delta, _ float64) float64 {
-		return gdp(t, level, delta)
+		return underGDP(t, level, delta)
 	}, gdpMu, gdpClaim}
 	oneRunMethod    = method{OneRun, oneRun, nil, oneRunCoins}
 	oneRunFDPMethod = method{OneRunFDP, oneRunFDP, nil, oneRunGauss}

@@ -6,7 +6,7 @@ import (
 	"context"
 	"testing"
 
-	"sotto/privacy/account"
+	"sotto/privacy/account/gdp"
 	"sotto/privacy/account/network"
 )
 
@@ -20,7 +20,7 @@ func TestNoFalseAlarmsFull(t *testing.T) { alarms(t, 200, 3) }
 func TestNoFalseAlarmsAtTheClaim(t *testing.T) {
 	a := averaging(t, "ring", 8, 2, 1, nil)
 	whole := gaussianRuns(1, 1)
-	whole.Claim.Total = account.GaussianEpsilon(1, whole.Claim.Delta)
+	whole.Claim.Total = gdp.Epsilon(1, whole.Claim.Delta)
 	for name, mode := range map[string]func(o Options) (bool, error){
 		"pairwise": func(o Options) (bool, error) {
 			o.Observations = 300

@@ -5,7 +5,7 @@ import (
 
 	"gonum.org/v1/gonum/mathext"
 
-	"sotto/privacy/account"
+	"sotto/privacy/account/gdp"
 )
 
 // oneRun is the largest epsilon with p(epsilon) <= level, or a value of at most best
@@ -83,7 +83,7 @@ func binomialMass(n, k int, p float64) float64 {
 func oneRunFDP(t *tally, level, delta, best float64) float64 {
 	m, v, k := t.in+t.absent, t.in-t.missed, t.in-t.missed+t.wrong
 	return falsified(best, func(eps float64) bool {
-		mu := account.GaussianMu(eps, delta)
+		mu := gdp.Mu(eps, delta)
 		r, h := level*float64(v)/float64(m), level*float64(k-v)/float64(m)
 		for i := v - 1; i >= 0; i-- {
 			next := max(h, normal(quantile(r)-mu))

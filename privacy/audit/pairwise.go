@@ -13,7 +13,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"sotto/config"
-	"sotto/privacy/account"
+	"sotto/privacy/account/gdp"
 	"sotto/privacy/account/network"
 	"sotto/rng"
 )
@@ -284,13 +284,13 @@ func (r *PairwiseReport) judge(s *Scores, o *PairwiseOptions) error {
 	if r.Observations == 0 {
 		r.Measured.Mu, r.Measured.Lower, r.Measured.Upper = 0, 0, 0
 		r.Valid = append(r.Valid, "no message depends on the target's value")
-		r.compare(0, account.GaussianEpsilon(o.Claim.Mu, o.Delta))
+		r.compare(0, gdp.Epsilon(o.Claim.Mu, o.Delta))
 		return nil
 	}
 	r.Measured.measure(s, o.Beta)
 	b := s.ByGDP(Rule{Kind: Fixed, At: .5}, o.Beta, o.Delta)
 	r.Bounds = append(r.Bounds, b)
-	r.compare(b.Epsilon, account.GaussianEpsilon(o.Claim.Mu, o.Delta))
+	r.compare(b.Epsilon, gdp.Epsilon(o.Claim.Mu, o.Delta))
 	if b.Mu > o.Claim.Mu {
 		r.refute("%s gives agent %d at most mu = %.4g against observer %s, the messages show at least %s",
 			o.Claim.Name, r.Attacked, o.Claim.Mu, r.Observer, Figure(b.Mu).AtLeast())

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"sotto/privacy/account"
+	"sotto/privacy/account/gdp"
 	"sotto/rng"
 )
 
@@ -23,7 +24,7 @@ func gaussianRuns(mu, claimed float64) *Target {
 	t := &Target{Name: "gaussian", Claim: Claim{
 		Delta:   delta,
 		Mu:      claimed,
-		Total:   account.GaussianEpsilon(claimed, delta),
+		Total:   gdp.Epsilon(claimed, delta),
 		Sampler: account.Sampler{Kind: account.FullBatch},
 	}}
 	t.Train = func(w Hypothesis, seed uint64) (float64, error) { return float64(w)*mu + normalAt(seed), nil }

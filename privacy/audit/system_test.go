@@ -13,6 +13,7 @@ import (
 	"sotto/oracle"
 	"sotto/privacy"
 	"sotto/privacy/account"
+	"sotto/privacy/account/gdp"
 	"sotto/privacy/ledger"
 	"sotto/rng"
 	"sotto/sim"
@@ -272,7 +273,7 @@ func (s *system) target() *Target {
 		Delta:   testDelta,
 		Sampler: account.Sampler{Kind: account.Poisson, SampleRate: testRate},
 		Mu:      1 / testNoise,
-		Epsilon: account.GaussianEpsilon(1/testNoise, testDelta),
+		Epsilon: gdp.Epsilon(1/testNoise, testDelta),
 		Total:   claimedTotal(),
 		TotalOf: totalOf,
 		Noise:   []Noise{{Dim: s.dim, Scale: z, CDF: normal, Grid: grid / testBatch}},

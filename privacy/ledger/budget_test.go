@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"sotto/privacy/account"
+	"sotto/privacy/account/gdp"
 	"sotto/privacy/ledger"
 	"sotto/privacy/ledger/ledgertest"
 )
@@ -17,7 +18,7 @@ import (
 // whatever the filter.
 func TestLifetimeBudget(t *testing.T) {
 	ev := gaussian(t, 5)
-	mu := account.GaussianMu(1, 1e-6)
+	mu := gdp.Mu(1, 1e-6)
 	allowed := int(mu * mu * 25)
 	if allowed < 1 {
 		t.Fatal("the test needs room for a charge")

@@ -15,6 +15,7 @@ import (
 
 	"sotto/config"
 	"sotto/privacy/account"
+	"sotto/privacy/account/gdp"
 	"sotto/privacy/ledger"
 	"sotto/privacy/ledger/ledgertest"
 )
@@ -179,8 +180,8 @@ func TestReopen(t *testing.T) {
 	// sqrt(6/1000^2 + 1/3000^2), converted by the exact Gaussian profile (Balle, Wang
 	// 2018)
 	if mu := 0.0024721; r.Spent.Accountant != "gdp" ||
-		r.Spent.Epsilon.Upper > account.GaussianEpsilon(mu*1.0001, 1e-6) ||
-		r.Spent.Epsilon.Upper < account.GaussianEpsilon(mu*0.9999, 1e-6) {
+		r.Spent.Epsilon.Upper > gdp.Epsilon(mu*1.0001, 1e-6) ||
+		r.Spent.Epsilon.Upper < gdp.Epsilon(mu*0.9999, 1e-6) {
 		t.Errorf("spent %+v", r.Spent)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"sotto/privacy/account"
+	"sotto/privacy/account/gdp"
 )
 
 func testKey() ed25519.PrivateKey { return ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)) }
@@ -100,7 +101,7 @@ func forgeEdited(t testing.TB, dir string, n int, claim *Claim, edit func(i int,
 
 // Recorded epsilons are recomputed. Four answers of multiplier 10 are 0.2-GDP.
 func TestVerifyRecomputesClaims(t *testing.T) {
-	truth := account.GaussianEpsilon(0.2, 1e-5)
+	truth := gdp.Epsilon(0.2, 1e-5)
 	for name, x := range map[string]struct {
 		accountant, version string
 		delta, eps          float64
@@ -113,7 +114,7 @@ func TestVerifyRecomputesClaims(t *testing.T) {
 		"overstated":                  {"gdp", account.Version, 1e-5, truth * (1 + 2e-6), false, ErrClaim},
 		"overstated by an older one":  {"gdp", "sotto/account 0", 1e-5, truth * 1.1, true, nil},
 		"understated by an older one": {"gdp", "sotto/account 0", 1e-5, truth * 0.9, false, ErrClaim},
-		"at another delta": {"gdp", account.Version, 1e-4, account.GaussianEpsilon(0.2, 1e-4),
+		"at another delta": {"gdp", account.Version, 1e-4, gdp.Epsilon(0.2, 1e-4),
 			false, ErrClaim},
 		"by an unknown accountant":     {"oracle", account.Version, 1e-5, truth, false, ErrClaim},
 		"infinite without accountant":  {"none", account.Version, 1e-5, math.Inf(1), false, nil},
@@ -140,7 +141,7 @@ func TestVerifyRecomputesClaims(t *testing.T) {
 func TestRewrittenHistory(t *testing.T) {
 	dir := t.TempDir()
 	claim := func(n float64) *Claim {
-		e := account.GaussianEpsilon(math.Sqrt(n)/10, 1e-5)
+		e := gdp.Epsilon(math.Sqrt(n)/10, 1e-5)
 		return &Claim{
 			Accountant: "gdp",
 			Delta:      1e-5,
@@ -188,7 +189,7 @@ func TestRewrittenHistory(t *testing.T) {
 // Records with right checksums, hashes and signatures that contradict themselves or the
 // ones before. The ledger is an open, charges 1 to 4 and a close.
 func TestContradictions(t *testing.T) {
-	truth := account.GaussianEpsilon(0.2, 1e-5)
+	truth := gdp.Epsilon(0.2, 1e-5)
 	claim := &Claim{
 		Accountant: "gdp",
 		Delta:      1e-5,
@@ -316,7 +317,7 @@ func TestRecordSpelling(t *testing.T) {
 // A signed record cannot be changed without its key, even with right checksums.
 func TestSignatureCoversRecord(t *testing.T) {
 	dir := t.TempDir()
-	e := account.GaussianEpsilon(0.2, 1e-5)
+	e := gdp.Epsilon(0.2, 1e-5)
 	forge(t, dir, 4, &Claim{
 		Accountant: "gdp",
 		Delta:      1e-5,

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"sotto/privacy/account"
+	"sotto/privacy/account/gdp"
 	"sotto/privacy/ledger"
 	"sotto/privacy/ledger/ledgertest"
 )
@@ -78,7 +79,7 @@ func TestVerifyRun(t *testing.T) {
 	}
 	// RDP of five Gaussians of multiplier 10 at order a is a/40; converted, epsilon lies
 	// above the exact one.
-	exact := account.GaussianEpsilon(0.22360679774997896, 1e-5)
+	exact := gdp.Epsilon(0.22360679774997896, 1e-5)
 	if r.Ledgers != 2 || r.Charges != 8 || r.Epsilon.Upper < exact || r.Epsilon.Upper > 1.2*exact {
 		t.Errorf("report %+v, exact epsilon %g", r, exact)
 	}

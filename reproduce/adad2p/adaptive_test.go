@@ -3,10 +3,10 @@ package adad2p
 import (
 	"math"
 	"slices"
-	"sotto/experiment/sweep"
 	"strings"
 	"testing"
 
+	"sotto/experiment/sweep"
 	"sotto/reproduce"
 	"sotto/reproduce/reproducetest"
 )

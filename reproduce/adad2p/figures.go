@@ -2,8 +2,8 @@ package adad2p
 
 import (
 	"fmt"
-	"sotto/experiment/sweep"
 
+	"sotto/experiment/sweep"
 	"sotto/privacy/account"
 	"sotto/report/plot"
 	"sotto/reproduce"

@@ -3,9 +3,9 @@ package adad2p
 import (
 	"fmt"
 	"math"
-	"sotto/experiment/sweep"
 	"strings"
 
+	"sotto/experiment/sweep"
 	"sotto/internal/sample"
 	"sotto/reproduce"
 )

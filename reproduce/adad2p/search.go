@@ -3,9 +3,9 @@ package adad2p
 import (
 	"fmt"
 	"slices"
-	"sotto/experiment/sweep"
 	"strings"
 
+	"sotto/experiment/sweep"
 	"sotto/reproduce"
 )
 

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sotto/experiment/sweep"
 
 	"sotto/algo"
+	"sotto/experiment/sweep"
 	"sotto/reproduce"
 	"sotto/sim"
 )

@@ -3,9 +3,9 @@ package bellet2018
 import (
 	"fmt"
 	"math"
-	"sotto/experiment/sweep"
 	"strconv"
 
+	"sotto/experiment/sweep"
 	"sotto/report/plot"
 	"sotto/reproduce"
 )

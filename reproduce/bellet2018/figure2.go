@@ -1,10 +1,10 @@
 package bellet2018
 
 import (
-	"sotto/experiment/sweep"
 	"strconv"
 	"strings"
 
+	"sotto/experiment/sweep"
 	"sotto/reproduce"
 )
 

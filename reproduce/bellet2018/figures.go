@@ -2,8 +2,8 @@ package bellet2018
 
 import (
 	"fmt"
-	"sotto/experiment/sweep"
 
+	"sotto/experiment/sweep"
 	"sotto/report/plot"
 	"sotto/reproduce"
 )

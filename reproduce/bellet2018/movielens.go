@@ -3,9 +3,9 @@ package bellet2018
 import (
 	"fmt"
 	"slices"
-	"sotto/experiment/sweep"
 	"strings"
 
+	"sotto/experiment/sweep"
 	"sotto/reproduce"
 )
 

@@ -6,12 +6,12 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"sotto/experiment/sweep"
 	"strings"
 	"testing"
 
 	"sotto/data"
 	"sotto/data/datatest"
+	"sotto/experiment/sweep"
 	"sotto/reproduce"
 )
 

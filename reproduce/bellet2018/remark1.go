@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sotto/experiment/sweep"
 
 	"gonum.org/v1/gonum/optimize"
 
+	"sotto/experiment/sweep"
 	"sotto/report/plot"
 	"sotto/reproduce"
 )

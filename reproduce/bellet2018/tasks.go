@@ -2,10 +2,10 @@ package bellet2018
 
 import (
 	"math"
-	"sotto/experiment/sweep"
 	"strconv"
 	"strings"
 
+	"sotto/experiment/sweep"
 	"sotto/reproduce"
 )
 

@@ -3,9 +3,9 @@ package bellet2018
 import (
 	"fmt"
 	"slices"
-	"sotto/experiment/sweep"
 	"strconv"
 
+	"sotto/experiment/sweep"
 	"sotto/reproduce"
 )
 

@@ -2,9 +2,9 @@ package bellet2018
 
 import (
 	"fmt"
-	"sotto/experiment/sweep"
 	"strings"
 
+	"sotto/experiment/sweep"
 	"sotto/reproduce"
 )
 

@@ -6,11 +6,11 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"sotto/experiment/sweep"
 	"strings"
 	"testing"
 
 	"sotto/experiment/rundir"
+	"sotto/experiment/sweep"
 	"sotto/report/plot"
 	"sotto/reproduce"
 	"sotto/reproduce/reproducetest"

@@ -3,9 +3,9 @@ package dkm
 import (
 	"fmt"
 	"slices"
-	"sotto/experiment/sweep"
 	"strconv"
 
+	"sotto/experiment/sweep"
 	"sotto/report/plot"
 	"sotto/reproduce"
 )

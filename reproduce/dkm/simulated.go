@@ -3,10 +3,10 @@ package dkm
 import (
 	"context"
 	"math"
-	"sotto/experiment/run"
 
 	"sotto/agent"
 	"sotto/experiment"
+	"sotto/experiment/run"
 	"sotto/oracle"
 	"sotto/privacy"
 	"sotto/privacy/ledger"

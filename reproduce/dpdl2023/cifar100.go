@@ -3,10 +3,10 @@ package dpdl2023
 import (
 	"fmt"
 	"slices"
-	"sotto/experiment/sweep"
 
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"sotto/experiment/sweep"
 	"sotto/privacy/account"
 	"sotto/reproduce"
 )

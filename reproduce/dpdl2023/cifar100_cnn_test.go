@@ -3,11 +3,11 @@ package dpdl2023
 import (
 	"errors"
 	"slices"
-	"sotto/experiment/sweep"
 	"strings"
 	"testing"
 
 	"sotto/data"
+	"sotto/experiment/sweep"
 	"sotto/privacy/account"
 	"sotto/reproduce"
 	"sotto/reproduce/reproducetest"

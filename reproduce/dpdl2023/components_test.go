@@ -3,9 +3,9 @@ package dpdl2023
 import (
 	"math"
 	"os"
-	"sotto/experiment/sweep"
 	"testing"
 
+	"sotto/experiment/sweep"
 	"sotto/model"
 	"sotto/reproduce"
 	"sotto/reproduce/reproducetest"

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sotto/experiment/run"
 
 	"gonum.org/v1/gonum/mat"
 
 	"sotto/agent"
 	"sotto/data"
 	"sotto/experiment"
+	"sotto/experiment/run"
 	"sotto/internal/parallel"
 	"sotto/oracle"
 	"sotto/privacy"

@@ -3,10 +3,10 @@ package dpdl2023
 import (
 	"fmt"
 	"slices"
-	"sotto/experiment/rundir"
 	"strings"
 	"testing"
 
+	"sotto/experiment/rundir"
 	"sotto/experiment/sweep"
 	"sotto/reproduce"
 	"sotto/reproduce/reproducetest"

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sotto/experiment/sweep"
 
+	"sotto/experiment/sweep"
 	"sotto/reproduce"
 )
 

@@ -4,11 +4,11 @@ import (
 	"context"
 	"math"
 	"slices"
-	"sotto/experiment/run"
 
 	"sotto/agent"
 	"sotto/data"
 	"sotto/experiment"
+	"sotto/experiment/run"
 	"sotto/internal/parallel"
 	"sotto/model"
 	"sotto/oracle"

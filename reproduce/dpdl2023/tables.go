@@ -3,8 +3,8 @@ package dpdl2023
 import (
 	"fmt"
 	"slices"
-	"sotto/experiment/sweep"
 
+	"sotto/experiment/sweep"
 	"sotto/privacy/account"
 	"sotto/reproduce"
 )

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"sotto/experiment/run"
 	"strings"
 
 	"sotto/agent"
 	"sotto/algo"
 	"sotto/experiment/exposure"
+	"sotto/experiment/run"
 	"sotto/experiment/rundir"
 	"sotto/privacy/account/network"
 	"sotto/reproduce"

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sotto/experiment/sweep"
 	"strconv"
 
 	"sotto/agent"
-	"sotto/privacy/account"
+	"sotto/experiment/sweep"
+	"sotto/privacy/account/gdp"
 	"sotto/privacy/account/network"
 	"sotto/reproduce"
 	"sotto/topology"
@@ -211,9 +211,9 @@ func decorEpsilons(method, graph string, of *sweep.Row) (own float64, figures []
 	}
 	calibrated := map[string]int{"decor": 0, "decor-one": 1}[method]
 	// of the whole run, where own noise is all that counts
-	mu := account.GaussianMu(spent, decorDelta) * least[calibrated]
+	mu := gdp.Mu(spent, decorDelta) * least[calibrated]
 	for _, counts := range []float64{least[0], least[1], 1} {
-		figures = append(figures, account.GaussianEpsilon(mu/counts, decorDelta))
+		figures = append(figures, gdp.Epsilon(mu/counts, decorDelta))
 	}
 	return noise / first[calibrated], figures, nil
 }

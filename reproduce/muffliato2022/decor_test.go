@@ -4,9 +4,9 @@ import (
 	"context"
 	"math"
 	"os"
-	"sotto/experiment/sweep"
 	"testing"
 
+	"sotto/experiment/sweep"
 	"sotto/reproduce"
 )
 

@@ -8,7 +8,7 @@ import (
 	"sotto/agent"
 	"sotto/algo"
 	"sotto/data"
-	"sotto/privacy/account"
+	"sotto/privacy/account/gdp"
 	"sotto/reproduce"
 	"sotto/rng"
 	"sotto/topology"
@@ -225,7 +225,7 @@ func (size descent) sound(ctx context.Context, d *reproduce.Document, dir string
 			worst = max(worst, upper)
 		}
 		// what the run charges a record with full batches is one Gaussian release
-		owner := account.GaussianEpsilon(each*account.GaussianMu(worst, descentDelta), descentDelta)
+		owner := gdp.Epsilon(each*gdp.Mu(worst, descentDelta), descentDelta)
 		size.row(d, run.name, run.rounds, "", fmt.Sprintf("%.3f", owner), accuracy)
 	}
 	return nil

@@ -4,11 +4,11 @@ import (
 	"context"
 	"math"
 	"os"
-	"sotto/experiment/sweep"
 	"strings"
 	"testing"
 
 	"sotto/data"
+	"sotto/experiment/sweep"
 	"sotto/reproduce"
 	"sotto/reproduce/reproducetest"
 	"sotto/rng"

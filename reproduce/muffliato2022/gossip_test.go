@@ -6,12 +6,12 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"sotto/experiment/sweep"
 	"strconv"
 	"strings"
 	"testing"
 
 	"sotto/config"
+	"sotto/experiment/sweep"
 	"sotto/reproduce"
 )
 

@@ -3,10 +3,10 @@ package muffliato2022
 import (
 	"context"
 	"math"
-	"sotto/experiment/sweep"
 	"strings"
 	"testing"
 
+	"sotto/experiment/sweep"
 	"sotto/reproduce"
 )
 

@@ -3,9 +3,9 @@ package muffliato2022
 import (
 	"fmt"
 	"math"
-	"sotto/experiment/sweep"
 	"strconv"
 
+	"sotto/experiment/sweep"
 	"sotto/report/plot"
 	"sotto/reproduce"
 )

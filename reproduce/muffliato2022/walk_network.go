@@ -7,6 +7,7 @@ import (
 
 	"sotto/experiment/exposure"
 	"sotto/privacy/account"
+	"sotto/privacy/account/gdp"
 	"sotto/privacy/account/network"
 	"sotto/topology"
 )
@@ -36,7 +37,7 @@ func (w walker) network(noise float64, small bool) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	local := account.GaussianEpsilon(math.Sqrt(walkMost)/noise, walkDelta) * (1 + 1e-12)
+	local := gdp.Epsilon(math.Sqrt(walkMost)/noise, walkDelta) * (1 + 1e-12)
 	f, err := exposure.Walk(g, &network.WalkMixture{
 		Agents: w.agents,
 		Hops:   hops,

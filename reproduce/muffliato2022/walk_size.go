@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"sotto/experiment/exposure"
-	"sotto/privacy/account"
+	"sotto/privacy/account/gdp"
 	"sotto/privacy/account/network"
 	"sotto/report/plot"
 	"sotto/reproduce"
@@ -141,8 +141,8 @@ func (l *walkLoss) compute(walks int) error {
 	}
 	each := 3 * l.eps0 / math.Sqrt(float64(l.agents))
 	l.theory = min(advanced(each, 2*sizeVisits), 2*sizeVisits*each)
-	mu := account.GaussianMu(l.eps0, sizeDelta)
-	l.all = account.GaussianEpsilon(mu*math.Sqrt(sizeVisits), sizeDelta)
+	mu := gdp.Mu(l.eps0, sizeDelta)
+	l.all = gdp.Epsilon(mu*math.Sqrt(sizeVisits), sizeDelta)
 	g, err := drawGraph("complete", l.agents, 1, nil)
 	if err != nil {
 		return err

@@ -4,12 +4,13 @@ import (
 	"context"
 	"math"
 	"os"
-	"sotto/experiment/sweep"
 	"strconv"
 	"testing"
 
+	"sotto/experiment/sweep"
 	"sotto/internal/long"
 	"sotto/privacy/account"
+	"sotto/privacy/account/gdp"
 	"sotto/reproduce"
 	"sotto/reproduce/reproducetest"
 )
@@ -77,7 +78,7 @@ func TestWalkSmoke(t *testing.T) {
 		if r[0] == "hidden" {
 			// of all twelve contributions
 			worst, mean, all := cellNumber(t, r[13]), cellNumber(t, r[14]),
-				account.GaussianEpsilon(math.Sqrt(walkMost)/cellNumber(t, r[5]), walkDelta)
+				gdp.Epsilon(math.Sqrt(walkMost)/cellNumber(t, r[5]), walkDelta)
 			if !(mean <= worst && worst < all && cellNumber(t, r[12]) > 0) {
 				t.Errorf("%q", r)
 			}
@@ -128,7 +129,7 @@ func TestClaim48(t *testing.T) {
 		t.Errorf("the published noise costs %v, %v", spent, err)
 	}
 	for budget, want := range map[string]float64{"local": .997, "network": 5.615} {
-		if got := account.GaussianEpsilon(math.Sqrt(walkMost)*walkClip/walkNoises[budget],
+		if got := gdp.Epsilon(math.Sqrt(walkMost)*walkClip/walkNoises[budget],
 			delta); math.Abs(got-want) > 1e-3 {
 			t.Errorf("%s: 12 releases at the published noise cost %g, want %g", budget, got, want)
 		}

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sotto/experiment/sweep"
 	"strings"
 	"testing"
 
@@ -19,6 +18,7 @@ import (
 
 	"sotto/data"
 	"sotto/experiment"
+	"sotto/experiment/sweep"
 	"sotto/internal/long"
 	"sotto/reproduce"
 )

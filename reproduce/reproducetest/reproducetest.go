@@ -4,10 +4,10 @@ package reproducetest
 import (
 	"fmt"
 	"slices"
-	"sotto/experiment/sweep"
 	"testing"
 
 	"sotto/experiment"
+	"sotto/experiment/sweep"
 	"sotto/reproduce"
 )
 

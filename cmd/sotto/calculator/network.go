@@ -13,17 +13,16 @@ import (
 	"strconv"
 	"strings"
 
-	"sotto/cmd/sotto/cli"
-	"sotto/experiment"
-	"sotto/experiment/forecast"
-	"sotto/node/roster"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"sotto/cmd/sotto/cli"
 	"sotto/config"
+	"sotto/experiment"
 	"sotto/experiment/exposure"
+	"sotto/experiment/forecast"
 	"sotto/experiment/owner"
+	"sotto/node/roster"
 	"sotto/report/plot"
 )
 

@@ -11,6 +11,7 @@ import (
 	"sotto/agent"
 	"sotto/algo"
 	"sotto/privacy/account"
+	"sotto/privacy/account/gdp"
 	"sotto/privacy/account/network"
 )
 
@@ -47,8 +48,8 @@ func TestClaim37(t *testing.T) {
 		t.Errorf("%v from the three values that 0 sees, want %v", got, y[2])
 	}
 	// Charged by the formula at epsilon 1, the agent's true epsilon is far above.
-	mu := account.GaussianMu(1, 1e-5) / math.Sqrt(1./3)
-	if eps := account.GaussianEpsilon(mu, 1e-5); eps < 1.7 {
+	mu := gdp.Mu(1, 1e-5) / math.Sqrt(1./3)
+	if eps := gdp.Epsilon(mu, 1e-5); eps < 1.7 {
 		t.Errorf("true epsilon %v for a claimed 1", eps)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"sotto/privacy/account"
+	"sotto/privacy/account/gdp"
 )
 
 // Provenance of figures.
@@ -43,7 +44,7 @@ func (v *View) Epsilon(u int, mu, delta float64) account.Interval {
 	case leak == 0:
 		return account.Interval{}
 	}
-	at := func(leak float64) float64 { return account.GaussianEpsilon(mu*math.Sqrt(leak), delta) }
+	at := func(leak float64) float64 { return gdp.Epsilon(mu*math.Sqrt(leak), delta) }
 	margin := v.margin
 	if leak == 1 {
 		margin = 0

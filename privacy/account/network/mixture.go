@@ -9,6 +9,7 @@ import (
 
 	"sotto/config"
 	"sotto/privacy/account"
+	"sotto/privacy/account/gdp"
 )
 
 // WalkMixture is the loss of private SGD by a random walk, of agent u's contributions
@@ -152,7 +153,7 @@ func (w *WalkMixture) mixture(u, v int) (weights, mus []float64) {
 // compose is epsilon of Visits copies, at most that of all against everyone.
 func (w *WalkMixture) compose(weights, mus []float64, delta float64) (account.Interval, error) {
 	i, err := account.RevealedMixture(weights, mus, w.Visits, delta)
-	local := account.GaussianEpsilon(w.Mu*math.Sqrt(float64(w.Visits*w.LocalSteps)), delta) * (1 + 1e-12)
+	local := gdp.Epsilon(w.Mu*math.Sqrt(float64(w.Visits*w.LocalSteps)), delta) * (1 + 1e-12)
 	return account.Interval{Upper: math.Min(i.Upper, local)}, err
 }
 

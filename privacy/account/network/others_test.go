@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"sotto/privacy/account"
+	"sotto/privacy/account/gdp"
 	"sotto/privacy/account/network"
 )
 
@@ -178,13 +179,13 @@ func TestWalkMixture(t *testing.T) {
 	w.Visits, w.Mu = 1, 2
 	got, sum := epsilon(w, 0, 1), 0.
 	for k := range 400 {
-		sum += math.Pow(.9, float64(k)) / n * account.GaussianDelta(w.Mu/math.Sqrt(float64(k+1)), got)
+		sum += math.Pow(.9, float64(k)) / n * gdp.Delta(w.Mu/math.Sqrt(float64(k+1)), got)
 	}
 	if sum > delta || sum < .9*delta { // losses are grouped upwards
 		t.Errorf("delta %v at epsilon %v, want a little less than %v", sum, got, delta)
 	}
 	w = walk(t, 8, ring(8), false)
-	local := account.GaussianEpsilon(w.Mu*math.Sqrt(5), delta)
+	local := gdp.Epsilon(w.Mu*math.Sqrt(5), delta)
 	near, far := epsilon(w, 0, 1), epsilon(w, 0, 4)
 	if !(far < near && near <= local*(1+1e-9)) {
 		t.Errorf("epsilon %v far, %v near, %v local", far, near, local)
@@ -248,12 +249,12 @@ func TestWalkMixtureReturns(t *testing.T) {
 	for k := 1; k < 200; k++ { // hops until the observer sees the token, from the first contribution on
 		p := math.Pow(stay, float64(k-1)) * (1 - stay)
 		if k > 1 {
-			true0 += p * account.GaussianDelta(w.Mu*2/math.Sqrt(float64(k)), stated)
+			true0 += p * gdp.Delta(w.Mu*2/math.Sqrt(float64(k)), stated)
 			continue
 		}
 		for j := 1; j < 200; j++ { // the second one is seen on its own
 			true0 += p * math.Pow(stay, float64(j-1)) * (1 - stay) *
-				account.GaussianDelta(w.Mu*math.Sqrt(1+1/float64(j)), stated)
+				gdp.Delta(w.Mu*math.Sqrt(1+1/float64(j)), stated)
 		}
 	}
 	if true0 > delta {
@@ -272,7 +273,7 @@ func TestWalkMixtureReturns(t *testing.T) {
 	below := 0.
 	for k := 2; k < 200; k++ {
 		below += math.Pow(stay, float64(k-1)) * (1 - stay) *
-			account.GaussianDelta(w.Mu*2/math.Sqrt(float64(k)), apart.Upper)
+			gdp.Delta(w.Mu*2/math.Sqrt(float64(k)), apart.Upper)
 	}
 	if !(below > delta) {
 		t.Errorf("separate contributions would do: delta %g at epsilon %v", below, apart.Upper)
@@ -314,11 +315,11 @@ func TestWalkClasses(t *testing.T) {
 func TestViewEpsilon(t *testing.T) {
 	v := view(t, params{Graph: "hypercube(4)", Rounds: 2}.gossip(t), network.Observer(3))
 	const mu, delta = 1, 1e-5
-	local := account.GaussianEpsilon(mu, delta)
+	local := gdp.Epsilon(mu, delta)
 	if i := v.Epsilon(2, mu, delta); math.Abs(i.Upper/local-1) > 1e-11 {
 		t.Errorf("neighbor: %v, want %v", i, local)
 	}
-	want := account.GaussianEpsilon(math.Sqrt(2./3), delta)
+	want := gdp.Epsilon(math.Sqrt(2./3), delta)
 	if i := v.Epsilon(0, mu, delta); !(i.Lower <= want && want <= i.Upper) || i.Upper-i.Lower > 1e-7 {
 		t.Errorf("leak 2/3: %v, want %v", i, want)
 	}

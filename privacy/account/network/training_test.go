@@ -4,10 +4,10 @@ import (
 	"math"
 	"testing"
 
-	"sotto/privacy/account/network"
-
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+
+	"sotto/privacy/account/network"
 )
 
 func training(t *testing.T, g network.Gossip, steps int, a network.Adversary) *network.TrainingView {

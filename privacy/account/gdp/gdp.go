@@ -1,4 +1,6 @@
-package account
+// Package gdp is the exact trade-off of epsilon and delta of mu-GDP mechanisms, of which
+// the Gaussian mechanism is one (Balle and Wang 2018, Dong, Roth and Su 2019).
+package gdp
 
 import (
 	"math"
@@ -6,8 +8,8 @@ import (
 	"sotto/tensor"
 )
 
-// upperTail is P[Z > x] for a standard normal Z, see [tensor.NormalTail].
-func upperTail(x float64) float64 {
+// tail is P[Z > x] for a standard normal Z, see [tensor.NormalTail].
+func tail(x float64) float64 {
 	up, _ := tensor.NormalTail(x)
 	return up
 }
@@ -19,7 +21,7 @@ func density(x float64) float64 { return math.Exp(-0.5*x*x) / math.Sqrt(2*math.P
 // the asymptotic series 1/x - 1/x^3 + 3/x^5 - ... above, where twelve terms reach 1e-15.
 func mills(x float64) float64 {
 	if x < 9 {
-		return upperTail(x) / density(x)
+		return tail(x) / density(x)
 	}
 	sum, term, y := 1.0, 1.0, 1/(x*x)
 	for k := 1; k <= 24; k++ {
@@ -33,18 +35,18 @@ func mills(x float64) float64 {
 	return sum / x
 }
 
-// GaussianDelta is the exact delta at epsilon of a mu-GDP mechanism, a Gaussian mechanism
+// Delta is the exact delta at epsilon of a mu-GDP mechanism, a Gaussian mechanism
 // of sensitivity mu and unit noise (Balle, Wang 2018): P[Z > u] - e^eps P[Z > u+mu] with
 // u = eps/mu - mu/2. It is evaluated by Mills ratios, without subtracting the two
 // probabilities, to about 1e-13 relative. mu in [0, +Inf], epsilon any real.
-func GaussianDelta(mu, epsilon float64) float64 {
+func Delta(mu, epsilon float64) float64 {
 	switch {
 	case math.IsInf(mu, 1):
 		return 1
 	case mu == 0 || math.IsInf(epsilon, 1):
 		return math.Max(0, -math.Expm1(epsilon))
 	case epsilon < 0: // H_{1/a}(P||Q) = 1 - 1/a + H_a(Q||P)/a, and the pair is symmetric
-		return -math.Expm1(epsilon) + math.Exp(epsilon)*GaussianDelta(mu, -epsilon)
+		return -math.Expm1(epsilon) + math.Exp(epsilon)*Delta(mu, -epsilon)
 	}
 	switch u := edgeOf(mu, epsilon); {
 	case mu < smallMu:
@@ -52,7 +54,7 @@ func GaussianDelta(mu, epsilon float64) float64 {
 	case u > 0:
 		return density(u) * math.Max(0, mills(u)-mills(u+mu))
 	default:
-		return upperTail(u) - density(u)*mills(u+mu)
+		return tail(u) - density(u)*mills(u+mu)
 	}
 }
 
@@ -90,21 +92,21 @@ func millsFall(u, mu float64) float64 {
 	return mu / 18 * (5*slope(u+mu/2-at) + 8*slope(u+mu/2) + 5*slope(u+mu/2+at))
 }
 
-// lnGaussianDelta is the logarithm of GaussianDelta for epsilon >= 0, finite where delta
+// lnDelta is the logarithm of Delta for epsilon >= 0, finite where delta
 // underflows.
-func lnGaussianDelta(mu, epsilon float64) float64 {
+func lnDelta(mu, epsilon float64) float64 {
 	if u := edgeOf(mu, epsilon); mu < smallMu {
 		return -0.5*u*u - 0.5*math.Log(2*math.Pi) + math.Log(millsFall(u, mu))
 	} else if u > 0 {
 		return -0.5*u*u - 0.5*math.Log(2*math.Pi) + math.Log(mills(u)-mills(u+mu))
 	}
-	return math.Log(GaussianDelta(mu, epsilon))
+	return math.Log(Delta(mu, epsilon))
 }
 
-// GaussianEpsilon is the exact epsilon at delta of a mu-GDP mechanism: 0 where delta >=
-// GaussianDelta(mu, 0), +Inf for delta = 0 or infinite mu, and for what is none: mu is at
+// Epsilon is the exact epsilon at delta of a mu-GDP mechanism: 0 where delta >=
+// Delta(mu, 0), +Inf for delta = 0 or infinite mu, and for what is none: mu is at
 // least 0, delta in [0, 1].
-func GaussianEpsilon(mu, delta float64) float64 {
+func Epsilon(mu, delta float64) float64 {
 	switch {
 	case !(mu >= 0) || math.IsNaN(delta):
 		return math.Inf(1)
@@ -112,7 +114,7 @@ func GaussianEpsilon(mu, delta float64) float64 {
 		return 0
 	case math.IsInf(mu, 1) || delta <= 0:
 		return math.Inf(1)
-	case GaussianDelta(mu, 0) <= delta:
+	case Delta(mu, 0) <= delta:
 		return 0
 	}
 	target := math.Log(delta)
@@ -120,7 +122,7 @@ func GaussianEpsilon(mu, delta float64) float64 {
 	lo, hi := 0.0, mu*mu/2+mu*math.Sqrt(-2*target)
 	x := hi
 	for range 200 {
-		ln := lnGaussianDelta(mu, x)
+		ln := lnDelta(mu, x)
 		if ln > target {
 			lo = x
 		} else {
@@ -142,14 +144,14 @@ func GaussianEpsilon(mu, delta float64) float64 {
 	return hi
 }
 
-// GaussianMu is the largest mu whose GaussianEpsilon at delta is at most epsilon, for
+// Mu is the largest mu whose Epsilon at delta is at most epsilon, for
 // epsilon >= 0 and 0 < delta < 1. A Gaussian mechanism needs noise of sensitivity/mu.
-func GaussianMu(epsilon, delta float64) float64 {
+func Mu(epsilon, delta float64) float64 {
 	lo, hi := 1e-300, 1.0
-	for GaussianDelta(hi, epsilon) < delta && hi < 1e150 {
+	for Delta(hi, epsilon) < delta && hi < 1e150 {
 		lo, hi = hi, 2*hi
 	}
-	for GaussianDelta(lo, epsilon) > delta && lo > 1e-300 {
+	for Delta(lo, epsilon) > delta && lo > 1e-300 {
 		hi, lo = lo, lo/2
 	}
 	for hi > lo*(1+4e-16) {
@@ -160,7 +162,7 @@ func GaussianMu(epsilon, delta float64) float64 {
 		if mid <= lo || mid >= hi {
 			break
 		}
-		if GaussianDelta(mid, epsilon) <= delta {
+		if Delta(mid, epsilon) <= delta {
 			lo = mid
 		} else {
 			hi = mid
