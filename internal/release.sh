@@ -45,9 +45,8 @@ for platform in $platforms; do
 		GOOS=${platform%/*} GOARCH=${platform#*/} $GO build -trimpath -buildvcs=false -tags "$tags" -o "$work/$name/sotto" \
 			-ldflags "-s -w -buildid= -X main.releaseVersion=$version -X main.releaseCommit=$commit$dirty" ./cmd/sotto
 		GOOS=${platform%/*} GOARCH=${platform#*/} notices "$tags" >"$work/$name/NOTICES"
-		cp -r LICENSE CHANGELOG.md SECURITY.md deploy "$work/$name"
-		mkdir "$work/$name/docs"
-		cp docs/operations.md docs/upkeep.md docs/threat-model.md "$work/$name/docs"
+		git ls-files -z LICENSE deploy ':(glob)*.md' ':(glob)docs/*.md' ':(glob)docs/*.svg' ':(glob)docs/results/*.md' |
+			tar -cf - --null -T - | tar -C "$work/$name" -xf -
 		chmod -R u=rwX,go=rX "$work/$name"
 		tar -C "$work" --sort=name --mtime="@$epoch" --owner=0 --group=0 --numeric-owner --format=ustar -cf - "$name" |
 			gzip -n -9 >"$out/$name.tar.gz"
