@@ -44,7 +44,7 @@ var layers = [][]string{
 	{"reproduce"},
 	// one publication each: what two of them share belongs to reproduce
 	{"reproduce/dpdl2023", "reproduce/bellet2018", "reproduce/adad2p", "reproduce/dkm",
-		"reproduce/muffliato2022", "reproduce/joining"},
+		"reproduce/muffliato2022", "reproduce/joining", "reproduce/suggest"},
 	{"reproduce/papers", "reproduce/campaign"},
 	{"cmd/sotto/cli"},
 	{"cmd/sotto/calculator", "cmd/sotto/scaffold", "cmd/sotto/complete", "cmd/sotto/manual",

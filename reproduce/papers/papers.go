@@ -10,8 +10,9 @@ import (
 	"sotto/reproduce/dpdl2023"
 	"sotto/reproduce/joining"
 	"sotto/reproduce/muffliato2022"
+	"sotto/reproduce/suggest"
 )
 
 // All are all of them.
 var All = reproduce.Papers{dpdl2023.Paper, bellet2018.Paper, adad2p.Paper, dkm.Paper, muffliato2022.Paper,
-	joining.Paper}
+	joining.Paper, suggest.Paper}
