@@ -38,7 +38,6 @@ type table struct {
 	name, about string
 	batch       float64 // of all runs of study path, and of the start that is chosen
 	agents      int
-	parameters  int // of the model
 	seeds       int // of study start
 	set         []string
 }
@@ -46,16 +45,16 @@ type table struct {
 const heart = "heart-disease"
 
 var tables = []table{
-	{"glyphs", "glyphs, three digits to each of 10 agents, MLP", 64, 10, 50_890, 12, []string{
+	{"glyphs", "glyphs, three digits to each of 10 agents, MLP", 64, 10, 12, []string{
 		`data.dataset="glyphs"`, "data.train=6000", `data.partition="by-class"`, "data.classes=3",
 		`model.name="mlp"`, "model.hidden=[64]", "privacy.target_delta=1e-5"}},
-	{heart, "heart disease, 4 hospitals, logistic", 24, 4, 14, 12, []string{
+	{heart, "heart disease, 4 hospitals, logistic", 24, 4, 12, []string{
 		`data.dataset="heart-disease"`, `data.partition="natural"`, `model.name="logistic"`,
 		"model.intercept=true", "privacy.target_delta=1e-3"}},
-	{"adult-a9a", "adult, 10 agents, logistic", 32, 10, 124, 3, []string{
+	{"adult-a9a", "adult, 10 agents, logistic", 32, 10, 3, []string{
 		`data.dataset="adult-a9a"`, `model.name="logistic"`, "model.intercept=true",
 		"privacy.target_delta=1e-5"}},
-	{"mnist", "MNIST, 10 agents, MLP", 32, 10, 50_890, 3, []string{
+	{"mnist", "MNIST, 10 agents, MLP", 32, 10, 3, []string{
 		`data.dataset="mnist"`, `model.name="mlp"`, "model.hidden=[64]", "privacy.target_delta=1e-5"}},
 }
 
