@@ -236,7 +236,7 @@ func newAccountCompose() *cobra.Command {
 	var delta float64
 	c := &cobra.Command{
 		Use:   "compose FILE",
-		Short: "Epsilon of a JSON list of events, as ledgers hold them",
+		Short: "Epsilon of a JSON list of events, in the form in which ledgers hold them",
 		Args:  cli.Exactly(1, "one FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			events, err := readEvents(args[0])
