@@ -22,7 +22,7 @@ type StepSize struct {
 	// step size of the last round, for geometric and cosine; above 0
 	StepSizeFinal float64 `toml:"step_size_final,omitempty"`
 	StepSizeTau   float64 `toml:"step_size_tau,omitempty"` // inverse only: rounds until η is halved, > 0
-	Warmup        uint64  `toml:"warmup,omitempty"` // rounds over which steps grow to their full size
+	Warmup        uint64  `toml:"warmup,omitempty"`        // rounds over which steps grow to their full size
 	// Schedule says how step sizes change over the rounds: "const" (default),
 	// "geometric", "inverse" or "cosine".
 	Schedule string `toml:"schedule"`

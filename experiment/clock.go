@@ -69,7 +69,7 @@ func (p planner) claimBudgets() error {
 // ClockParams is the [clock] section of algorithms without rounds.
 type ClockParams struct {
 	// Wakes is the length of the run, counted in wakes of all agents together, up to
-	// 2^40; 0: as many wakes of each agent as rounds says.
+	// 2^40; 0: rounds times the number of agents.
 	Wakes uint64 `toml:"wakes,omitempty" allowed:"1 to 1099511627776"`
 	// Replay is a file with a recorded list of wakes, used in place of random ones;
 	// Record writes the list of this run into its directory.
