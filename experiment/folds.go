@@ -15,8 +15,8 @@ import (
 // and test records of the data set are dealt anew to Folds folds; those of one fold are
 // the test records of a run, all others its training records.
 type FoldParams struct {
-	// Number of folds of a cross-validation, 2 to 1,000; 0: no cross-validation, but the
-	// data set's own test records.
+	// number of folds of a cross-validation, 2 to 1,000; 0: no cross-validation, but the
+	// data set's own test records
 	Folds int `toml:"folds,omitempty"`
 	// Repeats is how many times the records are split into folds, each time anew; 0 is 1.
 	Repeats int `toml:"repeats,omitempty"`

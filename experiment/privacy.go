@@ -62,8 +62,8 @@ type PlannedCounts struct {
 	// MinRecords is a public lower bound on the records of an agent, at least 1; with
 	// adjacency add-remove only.
 	MinRecords int `toml:"min_records,omitempty"`
-	// Reserve is the number of further charges, 0 to 2^24, of every kind of answer that
-	// the noise is planned for and that a node's quota admits, because crashes lose
+	// Reserve is a number of further charges, 0 to 2^24, for every kind of answer. The
+	// noise is planned for them, and a node's quota admits them, because crashes lose
 	// answers that were charged.
 	Reserve int `toml:"reserve,omitempty"`
 	oracle.Persons

@@ -83,8 +83,8 @@ func newRosterNew() *cobra.Command {
 	registerRosterFile(c, &f)
 	output.Register(c)
 	c.Flags().StringVar(&missing, "missing", node.Wait,
-		"what to do about peers that miss a round's deadline: wait for them, or proceed and keep their "+
-			"weight on the own model")
+		"what to do about peers that miss a round's deadline: wait for them, or proceed and give their " +
+			"weight to the node's own model")
 	c.Flags().DurationVar(&deadline, "deadline", time.Minute, "deadline of a round")
 	c.Flags().DurationVar(&patience, "patience", 24*time.Hour,
 		"how long a node goes without progress before it ends and names the members that it waits for")
