@@ -98,7 +98,7 @@ policy.toml --state state --check
 	fl.StringVar(&f.daemon.Capture, "capture", "",
 		"append every frame to this file before it is sent, for sotto audit wire")
 	fl.StringVar(&f.node.Missing, "missing", "",
-		"what to do about peers that miss a round's deadline: wait for them, or proceed and give their " +
+		"what to do about peers that miss a round's deadline: wait for them, or proceed and give their "+
 			"weight to the node's own model; default: what the roster says, or wait")
 	fl.DurationVar(&f.node.Deadline, "deadline", 0, "deadline of a round; default: the roster's, or 1m")
 	fl.DurationVar(&f.node.Patience, "patience", 0,

@@ -83,7 +83,7 @@ func newRosterNew() *cobra.Command {
 	registerRosterFile(c, &f)
 	output.Register(c)
 	c.Flags().StringVar(&missing, "missing", node.Wait,
-		"what to do about peers that miss a round's deadline: wait for them, or proceed and give their " +
+		"what to do about peers that miss a round's deadline: wait for them, or proceed and give their "+
 			"weight to the node's own model")
 	c.Flags().DurationVar(&deadline, "deadline", time.Minute, "deadline of a round")
 	c.Flags().DurationVar(&patience, "patience", 24*time.Hour,
