@@ -39,8 +39,8 @@ var auditModes = []auditMode{
 	{"runs", "Attack whole runs by the loss of the final model: train many, with and without a record",
 		(*audit.Target).Runs, 100, 0},
 	{"noise",
-		"Test that noise has the declared distribution and grid whatever the data, in every coordinate " +
-			"and charge, and that no two of these share it",
+		"Test that noise has the declared distribution and grid whatever the data, and that no two " +
+			"coordinates or charges share it",
 		(*audit.Target).Noise, 1000, 64},
 	{"sampler", "Test which records enter a batch, against the claimed sampler",
 		(*audit.Target).Sampler, 2000, 300},
@@ -115,11 +115,11 @@ func (f *auditFlags) register(c *cobra.Command) {
 	cli.DataDirFlag(c, &f.dataDir)
 }
 
-var auditLong = cli.Unwrap(`
+const auditLong = `
 
-The audit uses the run's own algorithm, mechanism and messages, on records that the auditor makes. \
-A lower bound above the
-claim is a violation and gives exit code 3. A bound below the claim proves nothing. See docs/audit.md.`)
+The audit uses the run's own algorithm, mechanism and messages, on records that the auditor makes. A
+lower bound above the claim is a violation and gives exit code 3. A bound below the claim proves
+nothing. See docs/audit.md.`
 
 func newAuditMode(m auditMode) *cobra.Command {
 	var f auditFlags
