@@ -93,8 +93,8 @@ func newAuditPairwise() *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use: "pairwise [FILE]",
-		Short: "Measure what an observer of a private average learns about one agent's value, from its " +
-			"messages",
+		Short: "Measure what an observer of a private average learns about one agent's value from what it " +
+			"receives",
 		Long: cli.Unwrap(`\
 Measure what an observer of a private average learns about one agent's value, from the messages that
 it really receives.
