@@ -19,7 +19,7 @@ import (
 // bodies of its messages are replaced, by the same ones for all receivers. It knows what
 // an honest agent in its place knows, not what others send to others.
 type Adversaries struct {
-	// Agents are the numbers of those that send an attack, ascending.
+	// Agents are the numbers of the agents that send an attack, in ascending order.
 	Agents []int `toml:"adversaries,omitempty"`
 	// Attack is what adversaries send in place of a vector x:
 	//

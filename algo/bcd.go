@@ -25,14 +25,16 @@ type BCDParams struct {
 	// FitLambda is the λ of that loss, a public constant; 0 means λ_i. With the default
 	// λ_i = 1/m_i the sensitivity of a minimiser does not fall with m_i.
 	FitLambda float64 `toml:"fit_lambda,omitempty"`
-	Propagate uint64  `toml:"propagate,omitempty"` // own wakes of model propagation after a start by fit
-	Norm      string  `toml:"norm"`                // in which gradients are clipped: "l2" (default) or "l1"
-	// Updates is the number T_i of updates of each agent, after which it serves its last
-	// vector; 0: as many as it wakes.
-	Updates      int   `toml:"updates,omitempty"`
-	AgentUpdates []int `toml:"agent_updates,omitempty"` // agent i has number i mod length, instead of Updates
-	// After is what an agent does on wakes after its updates: "silent" (default, as
-	// published), or "average": it goes on with the mean of the answers it has had in
+	// number of the agent's own wakes for model propagation after start fit
+	Propagate uint64 `toml:"propagate,omitempty"`
+	Norm      string `toml:"norm"` // norm in which gradients are clipped: "l2" (default) or "l1"
+	// Updates is the number T_i of updates of each agent, after which it keeps sending
+	// its last vector; 0: one update for each wake.
+	Updates int `toml:"updates,omitempty"`
+	// updates of each agent: agent i has entry i mod length; in place of Updates
+	AgentUpdates []int `toml:"agent_updates,omitempty"`
+	// After is what an agent does when it wakes after its last update: "silent" (default,
+	// as published) does nothing; "average" goes on with the mean of its past answers in
 	// place of a new one, which costs nothing more.
 	After string `toml:"after,omitempty"`
 }

@@ -13,20 +13,20 @@ var _ agent.Algorithm = (*Boosting)(nil)
 type BoostingParams struct {
 	Recursion     // of the rounds of averaging; default chebyshev, plain where no spectrum is known
 	Steps     int `toml:"steps"` // T, 1 to 1000; default 9
-	// Spread is τ: how far the noise alone may move the output by one value of a
-	// feature, in log-odds, or of a regression in target bounds; above 0, default 0.3.
+	// Spread is τ: how far the noise alone may move the output by one value of a feature,
+	// in log-odds, or in target bounds for a regression; above 0, default 0.3.
 	Spread float64 `toml:"spread"`
-	// CountsNoise is the noise of the counts over that of a step, each over its clip;
-	// above 0, default 1.
+	// CountsNoise is the noise of the counts divided by the noise of a step, each
+	// relative to its clip; above 0, default 1.
 	CountsNoise float64 `toml:"counts_noise"`
-	// GradientClip is the clip of gradients over the longest that a typical record can
-	// have; above 0 and at most 1, default 0.5. Without noise only max_grad_norm = 1 lets
-	// it clip.
+	// GradientClip is the clip of gradients, divided by the length of the longest
+	// gradient of a typical record; above 0 and at most 1, default 0.5. Without noise
+	// only max_grad_norm = 1 lets it clip.
 	GradientClip float64 `toml:"gradient_clip"`
 	// Swing is how much further a curve of a number may go from end to end than the value
 	// of a feature that is 0 or 1; above 0, default 1.5.
 	Swing float64 `toml:"swing"`
-	// TargetBound is the largest residual of least squares that counts whole, in units of
+	// TargetBound is the largest residual of least squares that is not cut, in units of
 	// the target; above 0, default 1. Without noise only max_grad_norm = 1 lets it cut.
 	TargetBound float64 `toml:"target_bound"`
 }

@@ -29,17 +29,19 @@ import (
 // gradient. κ, the mean and the bounds are ours.
 type Clipping struct {
 	// Kind says how the clip changes from round to round: "constant" (default),
-	// "schedule", "quantile" of gradients, or "released", by what was answered.
+	// "schedule", "quantile" (follows a quantile of gradient norms), or "released"
+	// (follows the norms of released answers).
 	Kind  string  `toml:"clipping,omitempty"`
 	Least float64 `toml:"clip_min,omitempty"`      // the least clip, above 0; 0: max_grad_norm/1000
 	Most  float64 `toml:"clip_max,omitempty"`      // quantile: the largest clip; 0: 1000 max_grad_norm
-	Decay float64 `toml:"clip_decay,omitempty"`    // schedule: factor of each round, in (0, 1]
-	Rate  float64 `toml:"clip_rate,omitempty"`     // quantile: how fast it follows, > 0; 0 means .2
-	Share float64 `toml:"clip_quantile,omitempty"` // quantile: which one, in (0, 1); 0 means .5
-	// quantile: noise of the number of records within the clip; 0: a twentieth of the
-	// expected batch
-	Count  float64 `toml:"clip_count_std,omitempty"`
-	Factor float64 `toml:"clip_factor,omitempty"` // released: clip over the norm of answers, > 0; 0 means 2
+	Decay float64 `toml:"clip_decay,omitempty"`    // schedule: factor in each round, in (0, 1]
+	Rate  float64 `toml:"clip_rate,omitempty"`     // quantile: how fast the clip follows, > 0; 0 means .2
+	Share float64 `toml:"clip_quantile,omitempty"` // quantile: which quantile, in (0, 1); 0 means .5
+	// quantile: standard deviation of the noise on the number of records within the clip;
+	// 0: a twentieth of the expected batch
+	Count float64 `toml:"clip_count_std,omitempty"`
+	// released: clip divided by the norm of answers, > 0; 0 means 2
+	Factor float64 `toml:"clip_factor,omitempty"`
 	// released: weight of E_{k-1} in E_k, in [0, 1); 0 means .9
 	Average float64 `toml:"clip_average,omitempty"`
 }

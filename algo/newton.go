@@ -12,15 +12,16 @@ var _ agent.Algorithm = (*Newton)(nil)
 type NewtonParams struct {
 	Recursion     // of the rounds of averaging; default chebyshev, plain where no spectrum is known
 	Steps     int `toml:"steps"` // T, 1 to 1000; default 8; none where the loss is a square
-	// Ridge is λ over the spectral norm of the moments' noise; above 0, default 0.5.
+	// Ridge is λ divided by the spectral norm of the moments' noise; above 0, default
+	// 0.5.
 	Ridge float64 `toml:"ridge"`
-	// MomentsNoise is the noise of the moments over that of a gradient, each over its
-	// clip; above 0, default 1.
+	// MomentsNoise is the noise of the moments divided by the noise of a gradient, each
+	// relative to its clip; above 0, default 1.
 	MomentsNoise float64 `toml:"moments_noise"`
-	// GradientClip is the clip of gradients over the longest that there can be, above 0
-	// and at most 1; default 0.5, which the gradients of records on the right side of a
-	// logistic regression do not reach. Without noise only max_grad_norm = 1 lets it
-	// clip.
+	// GradientClip is the clip of gradients, divided by the length of the longest
+	// possible gradient; above 0 and at most 1, default 0.5, which the gradients of
+	// correctly classified records of a logistic regression do not reach. Without noise
+	// only max_grad_norm = 1 lets it clip.
 	GradientClip float64 `toml:"gradient_clip"`
 	// TargetBound is what the targets of least squares are cut to, on either side of 0;
 	// above 0, default 1. Without noise only max_grad_norm = 1 lets it cut.

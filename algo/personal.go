@@ -16,11 +16,11 @@ import (
 // is a matrix of objective weights, not a mixing matrix. The constants are public: where
 // record counts are private, λ and c must be given.
 type Personal struct {
-	// Mu is the weight of agents' own losses, above 0: large for local models, small for
-	// one common model.
+	// Mu is the weight of each agent's own loss, above 0: a large weight gives local
+	// models, a small one a common model.
 	Mu float64 `toml:"mu"`
-	// Lambda is the weight λ_i of the regulariser, above 0; 0 means 1/m_i, m_i records,
-	// and 1 without records.
+	// Lambda is the weight λ_i of the regulariser, above 0; 0 means 1/m_i for an agent
+	// with m_i records, and 1 without records.
 	Lambda float64 `toml:"lambda,omitempty"`
 	// Confidence is the weight c_i of each agent's loss, in (0, 1]; 0 means m_i/max m,
 	// and 1/(10 max m) without records.

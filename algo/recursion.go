@@ -29,11 +29,11 @@ import (
 // paper is the acceleration of Cyffers, Even, Bellet, Massoulié (2022), which is the best
 // one for (I+W)/2: slower than chebyshev.
 type Recursion struct {
-	// Acceleration is "plain", "chebyshev", "chebyshev-ns", "jacobi" or "paper". Where
-	// the graph's spectrum is not known, newton and boosting take plain for chebyshev.
+	// Acceleration is "plain", "chebyshev", "chebyshev-ns", "jacobi" or "paper". If the
+	// graph's spectrum is not known, newton and boosting use plain in place of chebyshev.
 	Acceleration string `toml:"acceleration"`
-	// Rho is ρ = max(|λ_2|, |λ_n|) of the mixing matrix, or with paper λ_2, in [0, 1); 0:
-	// that of the first round's graph.
+	// Rho is ρ = max(|λ_2|, |λ_n|) of the mixing matrix, or λ_2 with paper, in [0, 1); 0:
+	// the value of the first round's graph.
 	Rho float64 `toml:"rho,omitempty"`
 	// Dimension is D > 0, with jacobi: 1 for a ring or path, 2 for a grid.
 	Dimension float64 `toml:"spectral_dimension,omitempty"`

@@ -25,8 +25,9 @@ type Mixing struct {
 	// Learning via ClippedGossip" (arXiv 2202.01545). A vector that is not finite counts
 	// as x_i.
 	Mixing string `toml:"mixing,omitempty"`
-	// Clip is τ > 0, public. 0 with clipped: the (f+1)-th largest of the distances ‖x_j -
-	// x_i‖, as in the authors' code for f = 1, anew in every round.
+	// Clip is τ > 0, public. With clipped, 0 stands for the (f+1)-th largest of the
+	// distances ‖x_j - x_i‖, computed anew in every round, as in the authors' code for f
+	// = 1.
 	Clip float64 `toml:"mixing_clip,omitempty"`
 	// Trim is f >= 1, the number of neighbors that may be adversaries.
 	Trim int `toml:"mixing_trim,omitempty"`

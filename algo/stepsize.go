@@ -18,12 +18,13 @@ import (
 //
 // warmup = w multiplies the first w of them by (k+1)/w, whatever the schedule.
 type StepSize struct {
-	StepSize      float64 `toml:"step_size"`                 // of the first round, above 0 and finite
-	StepSizeFinal float64 `toml:"step_size_final,omitempty"` // of the last one, geometric and cosine; above 0
-	StepSizeTau   float64 `toml:"step_size_tau,omitempty"`   // inverse only: rounds until η is halved, > 0
-	Warmup        uint64  `toml:"warmup,omitempty"`          // rounds over which steps grow to their size
-	// Schedule says how steps change over the rounds: "const" (default), "geometric",
-	// "inverse" or "cosine".
+	StepSize float64 `toml:"step_size"` // step size of the first round, above 0 and finite
+	// step size of the last round, for geometric and cosine; above 0
+	StepSizeFinal float64 `toml:"step_size_final,omitempty"`
+	StepSizeTau   float64 `toml:"step_size_tau,omitempty"` // inverse only: rounds until η is halved, > 0
+	Warmup        uint64  `toml:"warmup,omitempty"`        // rounds over which steps grow to their full size
+	// Schedule says how step sizes change over the rounds: "const" (default),
+	// "geometric", "inverse" or "cosine".
 	Schedule string `toml:"schedule"`
 }
 

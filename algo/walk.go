@@ -18,8 +18,8 @@ type WalkParams struct {
 	// over all tokens; 0: ceil(1.25 T/n) for T steps of all tokens together and n agents.
 	Contributions uint64 `toml:"contributions,omitempty" allowed:"0 to 1073741824"`
 	// After says what a visit does once the agent has given N_max answers: "noise"
-	// (default) adds noise of the same law around zero, "nothing" hands the token on as
-	// it came.
+	// (default) adds noise of the same distribution around zero, "nothing" passes the
+	// token on unchanged.
 	After string `toml:"after"`
 	// Radius > 0 projects θ onto the ball of that radius around zero after every update.
 	Radius float64 `toml:"radius,omitempty"`

@@ -15,22 +15,21 @@ import (
 // SchemaParams are the parameters of "table": owners' files that one schema describes,
 // CSV or Parquet. Columns are found by name.
 type SchemaParams struct {
-	// Paths are the files. Several are an owner each, called as the file is without its
-	// ending.
+	// Paths are the files. Of several files, each is one owner, named after the file
+	// without its ending.
 	Paths []string `toml:"paths"`
-	// Group is the column that names the owner of a record, in place of several files;
+	// Group is the column that names the owner of each record, in place of several files;
 	// "": none. Groups are its values in order.
 	Group  string   `toml:"group"`
 	Groups []string `toml:"groups"`
 	// TestFraction of the records of every owner is held out, drawn with the seed;
 	// default .25, above 0 and below 1.
 	TestFraction float64 `toml:"test_fraction"`
-	// UnitColumn is the schema's column of kind id where it names the person of each
-	// record; "": every record is its own person. All records of a person are held out,
-	// or none.
+	// UnitColumn is the column of kind id that names the person of each record; "": every
+	// record is its own person. All records of a person are held out, or none.
 	UnitColumn string `toml:"unit_column,omitempty"`
 	// Delimiter, Encoding and DecimalComma say how all files are written; see
-	// schema.Reading. A simulation's alone: an owner says how its own is written.
+	// schema.Reading. For simulations only: an owner says how its own file is written.
 	Delimiter    string `toml:"delimiter,omitempty"`
 	Encoding     string `toml:"encoding,omitempty"`
 	DecimalComma bool   `toml:"decimal_comma,omitempty"`

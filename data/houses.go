@@ -20,8 +20,8 @@ type HousesParams struct {
 	// and standard deviation of all records, as published, which is a release of its own
 	// that nobody pays for (Split.Derived).
 	Scaling      string  `toml:"scaling"`
-	TestFraction float64 `toml:"test_fraction"` // of the records of each class; default .2
-	// of the draw of test records, whatever the run's seed; default 42
+	TestFraction float64 `toml:"test_fraction"` // share of each class that is held out; default .2
+	// seed of the draw of test records, whatever the run's seed; default 42
 	SplitSeed uint64 `toml:"split_seed"`
 	// Limit and TestLimit keep as many records of each part, drawn with SplitSeed; 0
 	// keeps all.

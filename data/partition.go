@@ -247,7 +247,7 @@ func (d *Dataset) groupCount() int {
 // NaturalParams are the parameters of partition "natural".
 type NaturalParams struct {
 	AllowEmpty bool `toml:"allow_empty"`
-	// MergeGroups lets agents hold several groups each, where there are fewer agents.
+	// MergeGroups lets agents hold several groups each, if groups outnumber agents.
 	MergeGroups bool `toml:"merge_groups,omitempty"`
 }
 

@@ -12,8 +12,8 @@ import (
 type QuadraticsParams struct {
 	Agents       int     `toml:"agents"`        // groups, 1 to 1,000; default 10
 	Dim          int     `toml:"dim"`           // d, 1 to 4,096; default 10
-	CurvatureMin float64 `toml:"curvature_min"` // of the first coordinate, 1e-3 to 1e3; default 1
-	CurvatureMax float64 `toml:"curvature_max"` // of the last one; between them geometric; default 1
+	CurvatureMin float64 `toml:"curvature_min"` // curvature in the first coordinate, 1e-3 to 1e3; default 1
+	CurvatureMax float64 `toml:"curvature_max"` // that of the last coordinate, geometric between; default 1
 	// standard deviation of the agents' minimisers around a common one, 0 to 100; default
 	// 0
 	Spread float64 `toml:"spread"`

@@ -17,7 +17,8 @@ type HousingParams struct {
 	TableParams
 	// Target is "class" (default): 1 where the median house value is above 179,700
 	// dollars, the published median; or "value": the house value in 100,000 dollars; or
-	// "scaled": that of -1 for nothing to 1 for 500,001 dollars, the cap of the census.
+	// "scaled": the house value scaled from -1 (0) to 1 (500,001 dollars, the census
+	// cap).
 	Target string `toml:"target"`
 	// Regions makes five groups by latitude and longitude.
 	Regions bool `toml:"regions,omitempty"`

@@ -22,17 +22,17 @@ type CSVParams struct {
 	Path string `toml:"path"` // file of the training records
 	// test records; "" holds out test_fraction of path, drawn with the seed
 	TestPath string `toml:"test_path"`
-	// TestFraction counts without test_path, within each group; default .25.
+	// TestFraction counts if there is no test_path, within each group; default .25.
 	TestFraction float64 `toml:"test_fraction"`
 	Header       bool    `toml:"header"`    // the first row has the columns' names; default true
-	Delimiter    string  `toml:"delimiter"` // between cells, one character; default ","
+	Delimiter    string  `toml:"delimiter"` // character between cells; default ","
 	// cells that stand for a missing number; rows with one are dropped
 	Missing []string `toml:"missing"`
 	Drop    []string `toml:"drop"`   // columns left out; columns are named or counted from 1
-	Label   string   `toml:"label"`  // column of classes; or target
-	Target  string   `toml:"target"` // column of numbers to predict; or label
-	// Classes are the label's values in order. They are asked for, not collected: which
-	// values occur is a fact about the data.
+	Label   string   `toml:"label"`  // column of classes; give this or target
+	Target  string   `toml:"target"` // column of numbers to predict; give this or label
+	// Classes are the label's values in order. You state them, because which values occur
+	// is a fact about the data.
 	Classes []string `toml:"label_values"`
 	Group   string   `toml:"group"`  // column that names the owner of a record; "" for none
 	Groups  []string `toml:"groups"` // the owners' names in that column, in order

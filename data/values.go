@@ -12,7 +12,7 @@ import (
 type ValuesParams struct {
 	Agents  int `toml:"agents"`  // groups, 1 to 1,000,000; default 10
 	Dim     int `toml:"dim"`     // 1 to 10,000; default 10
-	Records int `toml:"records"` // of each agent, 1 to 100,000; default 1
+	Records int `toml:"records"` // records of each agent, 1 to 100,000; default 1
 	// standard deviation of a record's elements around its agent's centre, 0 to 100;
 	// default 0
 	Within float64 `toml:"within"`

@@ -19,15 +19,15 @@ import (
 // arrival on, whose time then shows. A fit, which is asked for once, sees what is there
 // at the start.
 type Arrivals struct {
-	// Arrival "uniform" has every record that is not there at the start come before one
-	// of the agent's own rounds 1 .. ArrivalRounds-1, each with the same probability; ""
-	// (default) has all there from the start. Rounds of an asynchronous run are the
-	// agent's own wakes.
+	// Arrival "" (default): all records are there from the start. "uniform": every record
+	// that is not there at the start arrives before one of the agent's own rounds 1 ..
+	// ArrivalRounds-1, each with the same probability. In an asynchronous run, an agent's
+	// own rounds are its wakes.
 	Arrival string `toml:"arrival,omitempty"`
 	// ArrivalStart is the probability that a record is there at the start, 0 to below 1.
 	ArrivalStart float64 `toml:"arrival_start,omitempty"`
-	// ArrivalRounds are the rounds by whose end all records have come; default: the
-	// run's, or the mean number of an agent's wakes.
+	// ArrivalRounds is the number of rounds after which all records have arrived;
+	// default: those of the run, or the mean number of an agent's wakes.
 	ArrivalRounds uint64 `toml:"arrival_rounds,omitempty" allowed:"2 to the length of the run"`
 }
 

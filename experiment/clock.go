@@ -68,17 +68,18 @@ func (p planner) claimBudgets() error {
 
 // ClockParams is the [clock] section of algorithms without rounds.
 type ClockParams struct {
-	// Wakes is the length of the run, of all agents together, up to 2^40; 0 means rounds
-	// for each agent.
+	// Wakes is the length of the run, counted in wakes of all agents together, up to
+	// 2^40; 0: rounds times the number of agents.
 	Wakes uint64 `toml:"wakes,omitempty" allowed:"1 to 1099511627776"`
-	// Replay is a file with a recorded list of wakes, which takes the place of the drawn
-	// ones; Record writes the list of this run into its directory.
+	// Replay is a file with a recorded list of wakes, used in place of random ones;
+	// Record writes the list of this run into its directory.
 	Replay string `toml:"replay,omitempty"`
 	Record bool   `toml:"record,omitempty"`
 	// Interval is the mean time in seconds, .001 to 86,400, between two wakes of an agent
-	// where daemons run; 0 means 1. Simulations count time in it.
+	// where nodes run; 0 means 1. Simulations measure time in it.
 	Interval float64 `toml:"interval,omitempty"`
-	// ReplayDigest is the file's SHA-256 in hex, filled in; a given one is checked.
+	// ReplayDigest is the file's SHA-256 in hex. It is filled in; if you give one, it is
+	// checked.
 	ReplayDigest string `toml:"replay_digest,omitempty"`
 }
 

@@ -62,37 +62,38 @@ const (
 
 // RunParams are the keys of a run file that belong to no section.
 type RunParams struct {
-	// Name is of the run and its directory: 1 to 64 letters, digits, "._-", the first no
-	// sign; default "run".
+	// Name of the run and of its directory: 1 to 64 letters, digits, ".", "_" or "-", not
+	// starting with one of these signs; default "run".
 	Name string `toml:"name"`
-	Seed uint64 `toml:"seed"` // of all that is drawn; default 1
-	// Rounds of training, or steps of each token; default the algorithm's, or 100.
+	Seed uint64 `toml:"seed"` // seed of all random draws; default 1
+	// Rounds of training, or steps of each token; default: the algorithm's own, or 100.
 	Rounds uint64 `toml:"rounds" allowed:"1 to 4294967296"`
-	// Trial, from 1, is one of a search: it has batches and noise of its own. 0: none.
+	// Trial is the number, from 1, of this run in a search: each trial has its own
+	// batches and noise. 0: no search.
 	Trial uint64 `toml:"trial,omitempty"`
 }
 
 // TopologyParams is the [topology] section, beside the parameters of the graph itself:
 // see topology.Spec.
 type TopologyParams struct {
-	Graph  string `toml:"graph"`  // who talks to whom, a family of graphs; default "ring"
+	Graph  string `toml:"graph"`  // who talks to whom, as a family of graphs; default "ring"
 	Agents int    `toml:"agents"` // how many owners take part, 1 to 16,777,216; default 10
-	// Weights is the rule of the mixing matrix; default "metropolis", of lists that have
-	// weights "file", of directed graphs "column", of similar agents "objective".
+	// Weights is the rule of the mixing matrix; default "metropolis", for lists that have
+	// weights "file", for directed graphs "column", for similar agents "objective".
 	Weights string `toml:"weights,omitempty"`
 	// Dropout is the probability, 0 to below 1, that a link is missing from a round.
 	Dropout float64 `toml:"dropout,omitempty"`
-	// Window is the number of rounds, 1 to 1,000, whose links together must connect all
-	// agents, where links change. Default: 10 with dropout, else the rounds after which
-	// the graph repeats.
+	// Window is for graphs whose links change: the links of so many rounds together, 1 to
+	// 1,000, must connect all agents. Default: 10 with dropout, otherwise the number of
+	// rounds after which the graph repeats.
 	Window uint64 `toml:"window,omitempty" allowed:"1 to 1000"`
-	// Wake "pair" has one random agent average with one random neighbor in every round,
-	// of algorithm gossip-average. "": all do with all neighbors.
+	// Wake "pair" is for algorithm gossip-average: in every round one random agent
+	// averages with one random neighbor. "": all average with all neighbors.
 	Wake string `toml:"wake,omitempty"`
-	// Vectors says whose angles a graph of similar agents compares: "hidden" (default),
-	// the vectors behind generated data, or "data", each agent's mean record, times -1 or
-	// 1 for its label of two or times its target, which only a run that is not private
-	// may use.
+	// Vectors says from which vectors a graph of similar agents computes angles: "hidden"
+	// (default), the vectors behind generated data, or "data", each agent's mean record,
+	// where each record is multiplied by its label of two (-1 or 1) or by its target.
+	// Only a run that is not private may use "data".
 	Vectors string `toml:"vectors,omitempty"`
 }
 
@@ -105,15 +106,16 @@ func (p *TopologyParams) Directed() bool {
 // DataParams is the [data] section, beside the parameters of data set and partition.
 type DataParams struct {
 	Dataset    string `toml:"dataset"`     // where the records come from; default "glyphs"
-	Partition  string `toml:"partition"`   // how they are dealt to agents; default "iid"
-	AllowEmpty bool   `toml:"allow_empty"` // agents may have no records to train on
-	// UnitColumn names the column of an owner's file with the id of each record's person.
+	Partition  string `toml:"partition"`   // how records are split over agents; default "iid"
+	AllowEmpty bool   `toml:"allow_empty"` // whether agents may have no records to train on
+	// UnitColumn is the column of an owner's file with the id of the person each record
+	// belongs to.
 	UnitColumn string `toml:"unit_column,omitempty"`
-	// Schema is the file that says what a record of data set table is, a path from the
-	// folder of the run file.
+	// Schema is the file that says what a record of data set table is; its path is
+	// relative to the folder of the run file.
 	Schema string `toml:"schema,omitempty"`
-	// SchemaDigest is the schema's, in hex. It is filled in, so that it is part of the
-	// run's identity; a given one is checked.
+	// SchemaDigest is the digest of the schema, in hex. It is filled in, so that it is
+	// part of the run's identity; if you give one, it is checked.
 	SchemaDigest string         `toml:"schema_digest,omitempty"`
 	schema       *schema.Schema // once it is read
 	memory       *data.Split    // of BuildOn
@@ -126,15 +128,15 @@ func (p *DataParams) augmented() bool { return p.Augmentation != (oracle.Augment
 // ModelParams is the [model] section, beside the parameters of the model itself.
 type ModelParams struct {
 	Name      string `toml:"name"`                // what is trained; default "mlp"
-	Precision string `toml:"precision,omitempty"` // of products: "float32" (default) or "bf16"
-	// InitFrom is a safetensors file of public initial parameters: nothing is charged for
-	// them. builtin:NAME is one that comes with the program.
+	Precision string `toml:"precision,omitempty"` // of matrix products: "float32" (default) or "bf16"
+	// InitFrom is a safetensors file of public initial parameters, which cost no privacy.
+	// builtin:NAME is a file that comes with the program.
 	InitFrom string `toml:"init_from,omitempty"`
 	// InitDigest is the file's SHA-256 in hex. It is filled in, so that it is part of the
-	// run's identity; a given one is checked.
+	// run's identity; if you give one, it is checked.
 	InitDigest string `toml:"init_digest,omitempty"`
-	// TrainLayers is how many of the last layers that have parameters are trained and
-	// sent; those before keep the values of init_from. 0: all are.
+	// TrainLayers is how many of the last layers with parameters are trained and sent;
+	// the layers before them keep the values of init_from. 0: all layers are trained.
 	TrainLayers int `toml:"train_layers,omitempty"`
 	// Personal is the section [personal].
 	Personal finishing.Params `toml:"-"`
@@ -142,20 +144,20 @@ type ModelParams struct {
 
 // EvaluateParams is the [evaluate] section.
 type EvaluateParams struct {
-	// Every is how many rounds lie between two looks at the models. Default: a tenth of
+	// Every is the number of rounds between two tests of the models. Default: a tenth of
 	// the run.
 	Every uint64 `toml:"every" allowed:"1 or more"`
 	// On says what each agent's model is tested on: "all" (default), the whole test set;
-	// "own", its own part, or without one what validation holds out of its records;
-	// "validation", all held-out records.
+	// "own", the agent's own test records or, if it has none, those that validation holds
+	// out of its records; "validation", all held-out records.
 	On    string `toml:"on"`
-	Limit int    `toml:"limit,omitempty"` // how many test records are used, the first ones; 0: all
+	Limit int    `toml:"limit,omitempty"` // number of test records that are used, the first ones; 0: all
 	// Validation, 0 to below 1, is the share of every agent's records that is held out.
 	Validation float64 `toml:"validation,omitempty"`
 	ScoreParams
 	FoldParams
-	// Network adds what any one agent learns of another's value, exactly, of algorithm
-	// gossip-average.
+	// Network adds to the results, for algorithm gossip-average, how much any one agent
+	// learns about another's value, exactly.
 	Network bool `toml:"network,omitempty"`
 	// Agents is the number of agents whose models are tested, evenly spaced; 0: all.
 	Agents int `toml:"agents,omitempty"`
@@ -168,9 +170,9 @@ type ScoreParams struct {
 	// of its model on its own held-out records. The release is charged, on top of
 	// target_epsilon.
 	Score string `toml:"score,omitempty"`
-	// noise standard deviation over score_clip; default 10
+	// noise standard deviation divided by score_clip; default 10
 	ScoreNoise float64 `toml:"score_noise_multiplier,omitempty"`
-	// largest loss that one record counts; 1 for accuracy
+	// largest loss that one record can count; for accuracy it is 1
 	ScoreClip float64 `toml:"score_clip,omitempty"`
 }
 

@@ -11,11 +11,11 @@ import (
 
 // PersonalPrivacy are keys of [privacy] for algorithms of full gradients and fits.
 type PersonalPrivacy struct {
-	// AgentEpsilon gives agents budgets of their own, above 0 and finite, in place of
-	// target_epsilon: agent i has number i mod length.
+	// AgentEpsilon gives agents their own budgets, above 0 and finite, in place of
+	// target_epsilon: agent i has entry i mod length.
 	AgentEpsilon []float64 `toml:"agent_epsilon,omitempty"`
-	// WarmEpsilon is what the fit of a warm start may cost alone, a part of the target;
-	// without it a fit shares the noise multiplier of the gradients. WarmMechanism is
+	// WarmEpsilon is the part of the target that the fit of a warm start may cost;
+	// without it the fit has the same noise multiplier as the gradients. WarmMechanism is
 	// gaussian (default) or k-norm.
 	WarmEpsilon   float64 `toml:"warm_epsilon,omitempty"`
 	WarmMechanism string  `toml:"warm_mechanism,omitempty"`

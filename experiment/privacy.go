@@ -15,39 +15,40 @@ import (
 // PrivacyParams is the [privacy] section. noise_multiplier is the noise standard
 // deviation over max_grad_norm under every adjacency.
 type PrivacyParams struct {
-	// Mechanism makes the noise: "gaussian" (default), "decor" (noise that neighbors
-	// share), "laplace" and "local-dp" (personal models), or "none".
+	// Mechanism is the kind of noise: "gaussian" (default), "decor" (noise that neighbors
+	// share), "laplace" and "local-dp" (for personal models), or "none".
 	Mechanism string `toml:"mechanism"`
-	// TargetEpsilon is the most that all answers of an agent may cost together: noise is
-	// found for it, above 0 and finite. 0: not stated.
+	// TargetEpsilon is the most that all answers of an agent may cost together: the noise
+	// is computed from it. Above 0 and finite; 0: not stated.
 	TargetEpsilon float64 `toml:"target_epsilon,omitempty"`
-	// NoiseMultiplier is the noise's standard deviation over max_grad_norm, of laplace
-	// its scale, above 0 and finite. 0: not stated. Beside target_epsilon agents answer
-	// as often as that admits.
+	// NoiseMultiplier is the noise's standard deviation (of laplace its scale) divided by
+	// max_grad_norm, above 0 and finite; 0: not stated. If target_epsilon is given too,
+	// agents answer as often as it admits.
 	NoiseMultiplier float64 `toml:"noise_multiplier,omitempty"`
 	// TargetDelta is the delta at which epsilon holds, above 0 and below 1, and below
 	// 1/(records of an agent); default 1e-5.
 	TargetDelta float64 `toml:"target_delta"`
-	// Noise "exact" (default) charges all rounding; "fast" also accepts models whose sums
-	// round by an unknown amount, and statements say so.
+	// Noise "exact" (default) charges for all rounding. "fast" also accepts models whose
+	// sums round by an unknown amount, and statements say so.
 	Noise string `toml:"noise,omitempty"`
 	// MaxGradNorm is the norm to which the gradient of each record, or person, is
-	// clipped; above 0, with noise finite. Default 1 with noise; without noise no clip.
+	// clipped: above 0, and finite if there is noise. Default: 1 with noise, no clipping
+	// without.
 	MaxGradNorm float64 `toml:"max_grad_norm,omitempty"`
-	// BatchSize is the expected number of records in an agent's batch, and public; above
-	// 0 and finite. 0: not stated.
+	// BatchSize is the expected number of records in an agent's batch, which is public:
+	// above 0 and finite; 0: not stated.
 	BatchSize float64 `toml:"batch_size,omitempty"`
 	// SampleRate is the probability that a record is in a batch, in place of batch_size;
 	// above 0 and at most 1. 0: not stated.
 	SampleRate float64 `toml:"sample_rate,omitempty"`
-	// Adjacency is how two data sets differ that epsilon keeps apart: "zero-out"
-	// (default), "replace-one" or "add-remove".
+	// Adjacency says which two data sets the guarantee makes hard to tell apart:
+	// "zero-out" (default), "replace-one" or "add-remove".
 	Adjacency string `toml:"adjacency"`
 	Unit      string `toml:"unit"` // what epsilon protects: "record" (default), "person" or "owner"
 	// Accountant composes the charges: "pld" (default) is the tightest for batches.
 	Accountant string `toml:"accountant"`
 	PlannedCounts
-	IUnderstand []string `toml:"i_understand,omitempty"` // refusals that are waived, and recorded: "delta"
+	IUnderstand []string `toml:"i_understand,omitempty"` // refusals to override, which are recorded: "delta"
 	PersonalPrivacy
 	CorrelatedNoise
 	algo.Clipping
@@ -58,11 +59,12 @@ type PrivacyParams struct {
 
 // PlannedCounts are public counts that noise is planned for.
 type PlannedCounts struct {
-	// MinRecords is a public lower bound on the records of an agent, at least 1; under
-	// add-remove alone.
+	// MinRecords is a public lower bound on the records of an agent, at least 1; with
+	// adjacency add-remove only.
 	MinRecords int `toml:"min_records,omitempty"`
-	// Reserve is how many further charges, 0 to 2^24, of every kind of answer the noise
-	// is found for, and a node's quota admits: crashes lose answers that were charged.
+	// Reserve is a number of further charges, 0 to 2^24, for every kind of answer. The
+	// noise is planned for them, and a node's quota admits them, because crashes lose
+	// answers that were charged.
 	Reserve int `toml:"reserve,omitempty"`
 	oracle.Persons
 }

@@ -18,23 +18,26 @@ import (
 type QuestionParams struct {
 	// Ask are the questions of algorithm query, such as "mean(age)": see docs/query.md.
 	Ask []string `toml:"ask,omitempty"`
-	// Shares say how much of the release each question gets: one with share 2 has half
-	// the noise of one with share 1. None: all alike.
+	// Shares say how much of the release each question gets: a question with share 2 has
+	// half the noise of one with share 1. None: all have the same.
 	Shares []float64 `toml:"shares,omitempty"`
-	// Relative chooses the shares so that errors are the same part of what each count
-	// holds where records are spread evenly.
-	Relative bool    `toml:"relative_errors,omitempty"`
-	Level    float64 `toml:"level,omitempty"` // of the answers' intervals, above .5 and below 1; default .95
-	// Sampling widens intervals of means and quantiles to hold the value of the law that
-	// people were drawn from.
+	// Relative chooses the shares so that every count has the same relative error if
+	// records are spread evenly.
+	Relative bool `toml:"relative_errors,omitempty"`
+	// level of the answers' confidence intervals, above .5 and below 1; default .95
+	Level float64 `toml:"level,omitempty"`
+	// Sampling widens intervals of means and quantiles so that they hold the value of the
+	// distribution that people were drawn from.
 	Sampling bool `toml:"sampling,omitempty"`
-	// Model is the folder of a finished run or node whose model is judged, a path from
-	// the folder of the run file. Its predictions are variables: see docs/query.md.
+	// Model is the folder of a finished run or node whose model is evaluated; its path is
+	// relative to the folder of the run file. Questions may use its predictions as
+	// variables: see docs/query.md.
 	Model string `toml:"model,omitempty"`
-	// ModelDigest is the model's, in hex. It is filled in; a given one is checked.
+	// ModelDigest is the digest of the model, in hex. It is filled in; if you give one,
+	// it is checked.
 	ModelDigest string `toml:"model_digest,omitempty"`
-	// Records says which are asked: all (default), or of a simulation those that are held
-	// out for tests.
+	// Records says which records are asked about: all (default), or in a simulation those
+	// that are held out for tests.
 	Records string `toml:"records,omitempty"`
 
 	questions *query.Plan // compiled for the records' variables; nil: the run learns

@@ -15,11 +15,12 @@ import (
 // CorrelatedNoise are the keys of [privacy] for mechanism decor: noise that neighbors
 // share and that cancels in the mean of all agents.
 type CorrelatedNoise struct {
-	// PairRatio is the noise of each link over the agent's own, > 0.
+	// PairRatio is the noise of each link divided by the agent's own noise, > 0.
 	PairRatio float64 `toml:"pair_noise_ratio,omitempty"`
-	// Curious says whose secrets the adversary has, who also sees every message:
-	// "neighbors" (default), all neighbors of the agent in question, against whom its own
-	// noise alone protects; "one", any one other agent; "none".
+	// Curious says whose secrets the adversary knows, besides seeing every message:
+	// "neighbors" (default), those of all neighbors of the agent in question, so that
+	// only the agent's own noise protects it; "one", those of any one other agent;
+	// "none".
 	Curious string `toml:"curious,omitempty"`
 }
 

@@ -13,15 +13,16 @@ import (
 
 // TokenParams is the [token] section of algorithms whose models walk.
 type TokenParams struct {
-	// Count is the number of tokens, 1 to 2^20, each of which makes rounds steps; default
-	// 1.
+	// Count is the number of tokens, 1 to 2^20; each of them makes as many steps as
+	// rounds says; default 1.
 	Count int `toml:"count"`
 	// Hops "secret" (default) draws each hop from its holder's own stream, "public" from
 	// the run's seed, for all to compute.
 	Hops string `toml:"hops"`
-	// Accounting "local" (default) is epsilon against who sees every message. "network"
-	// asks for a figure against one agent that sees only the tokens which visit it, where
-	// it is proved: with secret hops and a convex model on rows with a public bound.
+	// Accounting "local" (default) states epsilon against an observer of every message.
+	// "network" asks for a figure against one agent that sees only the tokens which visit
+	// it, where that is proved: with secret hops and a convex model on rows with a public
+	// bound.
 	Accounting string `toml:"accounting"`
 }
 

@@ -28,17 +28,17 @@ const StampNotIncluded = "tuned on private data, cost not included"
 // TunedParams is the [tuned] section. A file without it has no such section in force
 // either.
 type TunedParams struct {
-	Method string  `toml:"method"` // of the search, in words
+	Method string  `toml:"method"` // method of the search, in words
 	Data   string  `toml:"data"`   // the data set of the trials
 	Metric string  `toml:"metric"` // what trials were compared by, on held-out records
-	Score  float64 `toml:"score"`  // of the chosen trial, by that metric
+	Score  float64 `toml:"score"`  // score of the chosen trial, in that metric
 	// Cost is what the search cost the owners: "none" (public or generated data),
 	// "charged", or "not included".
 	Cost    string  `toml:"cost"`
-	Epsilon float64 `toml:"epsilon,omitempty"` // of a charged search, for one who sees the chosen trial only
-	Delta   float64 `toml:"delta,omitempty"`   // at which Epsilon holds
-	// Secret says of a charged search that its trials and their number followed from a
-	// secret. Otherwise they followed from a seed, and it protected nobody.
+	Epsilon float64 `toml:"epsilon,omitempty"` // of a charged search, for one who sees only the chosen trial
+	Delta   float64 `toml:"delta,omitempty"`   // delta at which Epsilon holds
+	// Secret says that the trials of a charged search and their number followed from a
+	// secret. Otherwise they followed from a seed, and the search protected nobody.
 	Secret bool `toml:"secret,omitempty"`
 }
 

@@ -20,12 +20,13 @@ type Augmentation struct {
 	// Views is the number of views of each image whose gradients are averaged, 1 to 32; 0
 	// means 1.
 	Views int `toml:"augmentations,omitempty"`
-	// Shift moves each view by so many pixels at most, both ways; what moves in is 0.
+	// Shift moves each view by at most so many pixels in each direction; pixels that move
+	// in are 0.
 	Shift int `toml:"augment_shift,omitempty"`
 	// Crop takes each view from the image padded by so many pixels on each side, which
 	// mirror its border: below height and width, and one of Shift and Crop is 0.
 	Crop int  `toml:"augment_crop,omitempty"`
-	Flip bool `toml:"augment_flip,omitempty"` // left to right, each view with probability 1/2
+	Flip bool `toml:"augment_flip,omitempty"` // mirrors each view left to right with probability 1/2
 }
 
 const maxViews = 32

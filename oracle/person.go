@@ -18,11 +18,11 @@ import (
 // are not read. Which ones are kept is a rule for each person alone. The zero value is
 // for units other than a person.
 type Persons struct {
-	// MaxRows is how many records of a person are read, the first ones; public, 1 to
-	// 1,024.
+	// MaxRows is how many records of a person are read, the first ones: a public number,
+	// 1 to 1,024.
 	MaxRows int `toml:"max_rows_per_person,omitempty"`
-	// Gradient says what is clipped of a person: the "mean" (default) or the "sum" of its
-	// records' gradients.
+	// Gradient says what is clipped for each person: the "mean" (default) or the "sum" of
+	// the gradients of the person's records.
 	Gradient string `toml:"person_gradient,omitempty"`
 }
 

@@ -14,25 +14,25 @@ type Faults struct {
 	// a late message is 1 .. MaxDelay rounds late, uniformly
 	MaxDelay  uint64 `toml:"max_delay" allowed:"1 to 1048576 with delay above 0"`
 	Symmetric bool   `toml:"symmetric"` // both directions of a link share one fate
-	// Late says what happens to late messages: "discard" counts them as lost for their
-	// round, "use" delivers them on arrival, under their old round number, where no fresh
-	// message of that sender came. Either way the weight of a neighbor that is missing
-	// from a round stays on the receiver.
+	// Late says what happens to late messages. "discard" counts them as lost for their
+	// round. "use" delivers them on arrival, under their old round number, unless a fresh
+	// message of that sender came. Either way, if a neighbor is missing from a round, its
+	// weight stays on the receiver.
 	Late string `toml:"late"`
 
-	// Latency is for runs where agents wake by clocks, with time 1 the mean time between
-	// two wakes of an agent: a broadcast reaches each receiver after a time that is
-	// uniform in 0 .. Latency, on its own way. Of those that have arrived the last one
-	// sent counts. Such runs have no rounds: Delay, MaxDelay, Symmetric and Late do not
-	// apply to them.
+	// Latency is for runs where agents wake by clocks; the unit of time is the mean time
+	// between two wakes of an agent. A broadcast reaches each receiver after a time that
+	// is uniform in 0 .. Latency, drawn for each receiver. Of the messages that have
+	// arrived, the one sent last counts. Such runs have no rounds: Delay, MaxDelay,
+	// Symmetric and Late do not apply to them.
 	Latency float64 `toml:"latency,omitempty"`
-	// Churn is the probability that an agent is away during a period of ChurnPeriod: it
-	// does not wake and hears nothing. Who is away in the first period joins later, with
-	// its neighbors' newest vectors; who comes back goes on with its own. Runs with wakes
-	// or tokens only.
+	// Churn is the probability that an agent is away during a period of length
+	// ChurnPeriod: it does not wake and receives nothing. An agent that is away in the
+	// first period joins later, with its neighbors' newest vectors; one that comes back
+	// goes on with its own. For runs with wakes or tokens only.
 	Churn float64 `toml:"churn,omitempty"`
 	// ChurnPeriod is the length of such a period, in mean times between two wakes of an
-	// agent, or in ticks where tokens walk; default 10.
+	// agent or, if tokens walk, in ticks; default 10.
 	ChurnPeriod float64 `toml:"churn_period,omitempty"`
 }
 

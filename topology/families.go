@@ -139,8 +139,8 @@ func wheel(decode func(any) error, agents int, _ uint64) (*Adjacency, error) {
 
 // LatticeParams shapes grid and torus; agent (r, c) is r*Cols + c.
 type LatticeParams struct {
-	Rows int `toml:"rows"` // of the grid; 0 for both: the most square shape, Rows <= Cols
-	Cols int `toml:"cols"` // of the grid; 0 for one: agents over the other, which divides them
+	Rows int `toml:"rows"` // number of rows; 0 for both: the most square grid, Rows <= Cols
+	Cols int `toml:"cols"` // number of columns; 0 for one: agents divided by the other
 }
 
 // shape resolves the lattice to rows and columns of at least least each, and rows*cols =

@@ -271,7 +271,7 @@ func (l lists) cut(i, j int) {
 
 // GeometricParams are the parameters of random geometric graphs.
 type GeometricParams struct {
-	Radius float64 `toml:"radius"` // within which agents are linked, in (0, sqrt 2]
+	Radius float64 `toml:"radius"` // distance within which agents are linked, in (0, sqrt 2]
 }
 
 // geometric throws the agents uniformly into the unit square and links those at a

@@ -78,7 +78,7 @@ func cosine(v tensor.Mat, norms []float64, i, j int) float64 {
 
 // NearestParams are the parameters of "knn".
 type NearestParams struct {
-	Neighbors int `toml:"neighbors"` // k nearest ones that an agent is linked to, 1 to agents-1; default 10
+	Neighbors int `toml:"neighbors"` // k: each agent is linked to its k nearest, 1 to agents-1; default 10
 }
 
 // nearest links every agent with the k others whose vectors make the smallest angles with

@@ -21,15 +21,15 @@ func newRosterAmend() *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "amend --round K --out FILE",
-		Short: "Change the members of a run that goes on: a roster that begins when K rounds are complete",
-		Long: cli.Unwrap(`Change the members of a run that goes on: a roster that begins when K rounds are \
-complete.
+		Short: "Change the members of a run in progress: make a roster that takes effect after K rounds",
+		Long: `Change the members of a run in progress: make a roster that takes effect after K rounds.
 
-All members of the new roster sign it, and so does a key that is replaced. Then one member gives it to its \
-node, in place of the roster file and with SIGHUP, or at a start: the nodes send it to each other, ahead of \
-all frames. K has to be ahead of that node by more rounds than there are members. Everybody completes K \
-rounds under the former roster, and goes on under the new one with the same state and ledger. A new member \
-begins with the mean of its neighbors' models.`),
+All members of the new roster sign it, and so does a key that is replaced. Then one member gives it
+to its node, either when it starts the node or by replacing the roster file and sending SIGHUP. The
+nodes send it to each other, ahead of all frames. K has to be ahead of that node's round by more
+rounds than there are members. All members complete K rounds under the former roster, then go on
+under the new one with the same state and ledger. A new member begins with the mean of its
+neighbors' models.`,
 		Example: cli.Unwrap(`  sotto roster amend --round 500 --out roster-1.toml --remove clinic-d \
 --add clinic-e,3f5c...,clinic-e.example:4001
   sotto roster amend --round 500 --out roster-1.toml --gone clinic-d
@@ -59,15 +59,14 @@ begins with the mean of its neighbors' models.`),
 	registerRoster(c, &f)
 	shown.Register(c)
 	fl := c.Flags()
-	fl.StringVar(&out, "out", "", "file of the amended roster")
-	fl.Uint64Var(&round, "round", 0, "how many rounds are complete when it begins")
+	fl.StringVar(&out, "out", "", "file to write the amended roster to")
+	fl.Uint64Var(&round, "round", 0, "how many rounds are complete when it takes effect")
 	fl.StringArrayVar(&to.Remove, "remove", nil, "NAME of a member that leaves, after that round")
 	fl.StringArrayVar(&to.Gone, "gone", nil,
-		"NAME of a member that does not answer: nobody waits for it any more")
+		"NAME of a member that no longer answers: nobody waits for it any more")
 	fl.StringArrayVar(&to.Rekey, "rekey", nil,
-		"NAME,PEER: a member's new key; its former one signs too, and its ledger goes on")
-	fl.StringArrayVar(&to.Lost, "rekey-lost", nil,
-		"NAME,PEER: the same, where the former key is lost or stolen")
+		"NAME,PEER: a member's new key; its former key signs too, and its ledger goes on")
+	fl.StringArrayVar(&to.Lost, "rekey-lost", nil, "NAME,PEER: the same, if the former key is lost or stolen")
 	fl.StringArrayVar(&to.Move, "move", nil, "NAME,HOST:PORT: a member's new address")
 	fl.StringArrayVar(&to.Add, "add", nil, "NAME,PEER,HOST:PORT of a new member")
 	return c

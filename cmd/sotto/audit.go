@@ -32,21 +32,21 @@ type auditMode struct {
 }
 
 var auditModes = []auditMode{
-	{"step", "Attack single releases, in the bytes that leave an agent: the record is there or not",
+	{"step", "Attack single releases: tell from the bytes that leave an agent whether a record was there",
 		(*audit.Target).Step, 10000, 400},
-	{"onerun", "Attack one run with many canaries, each there by a fair coin", (*audit.Target).OneRun, 1000,
-		0},
-	{"runs", "Attack whole runs by the loss of the last model: many models with and without a record",
+	{"onerun", "Attack one run with many canaries, each present or absent by a fair coin",
+		(*audit.Target).OneRun, 1000, 0},
+	{"runs", "Attack whole runs by the loss of the final model: train many, with and without a record",
 		(*audit.Target).Runs, 100, 0},
 	{"noise",
-		"Test that noise has the declared law and grid whatever the data, in every coordinate and charge, " +
-			"and that no two share it",
+		"Test that noise has the declared distribution and grid whatever the data, and that no two " +
+			"coordinates or charges share it",
 		(*audit.Target).Noise, 1000, 64},
-	{"sampler", "Test who falls into a batch, against the claimed sampler", (*audit.Target).Sampler, 2000,
-		300},
+	{"sampler", "Test which records enter a batch, against the claimed sampler",
+		(*audit.Target).Sampler, 2000, 300},
 	{"ledger", "Watch gate, ledger and messages of a run, or verify a finished run's directory",
 		(*audit.Target).Ledger, 100, 20},
-	{"keys", "Compare keys that a daemon's gates draw in one moment, in this process and in two others",
+	{"keys", "Compare keys that a node's gates draw at the same time, in this process and in two others",
 		(*audit.Target).Keys, 64, 16},
 }
 
@@ -64,7 +64,7 @@ type auditFlags struct {
 }
 
 func newAudit() *cobra.Command {
-	c := cli.Group("audit", "Attack a run's own privacy guarantee: lower bounds of epsilon beside the claim")
+	c := cli.Group("audit", "Attack a run's own privacy guarantee: lower bounds on epsilon beside the claim")
 	for _, m := range auditModes {
 		c.AddCommand(newAuditMode(m))
 	}
@@ -99,25 +99,27 @@ func self() []string {
 func (f *auditFlags) register(c *cobra.Command) {
 	fl := c.Flags()
 	fl.IntVar(&f.options.Observations, "observations", 0,
-		"releases, models, charges or canaries, in each world; 0: the mode's own number")
+		"how many releases, models, charges or canaries to observe, in each world (with and without the "+
+			"record); 0: the mode's own number")
 	fl.Float64Var(&f.options.Beta, "beta", .05,
-		"probability, at most, with which a system that keeps its claim is called violated")
-	fl.Uint64Var(&f.options.Seed, "seed", 0, "of all keys of the audit")
-	fl.IntVar(&f.of.Agent, "agent", 0, "whose records are attacked")
+		"largest probability of reporting a violation if the claim holds")
+	fl.Uint64Var(&f.options.Seed, "seed", 0, "seed of all keys that the audit draws")
+	fl.IntVar(&f.of.Agent, "agent", 0, "the agent whose records are attacked")
 	fl.StringVar(&f.of.Canary, "canary", "gradient", "the attacked record: gradient, blank or mislabelled")
 	fl.StringArrayVar(&f.set, "set", nil, "change one key of the run file, section.key=value (repeatable)")
 	f.output.Register(c)
 	f.live.Register(c)
 	fl.StringVar(&f.kept.Dir, "out", "audits",
-		"directory in which the audit's own is made, with a page, what was found and the events; \"\": none")
+		"folder in which the audit makes its own directory, with a page, the findings and the events; "+
+			"\"\": none")
 	cli.DataDirFlag(c, &f.dataDir)
 }
 
-var auditLong = cli.Unwrap(`
+const auditLong = `
 
-The run's own algorithm, mechanism and messages are used, on records that the auditor makes. A lower bound \
-above the claim is a
-violation and gives exit code 3; a bound below it proves nothing. See docs/audit.md.`)
+The audit uses the run's own algorithm, mechanism and messages, on records that the auditor makes. A
+lower bound above the claim is a violation and gives exit code 3. A bound below the claim proves
+nothing. See docs/audit.md.`
 
 func newAuditMode(m auditMode) *cobra.Command {
 	var f auditFlags
@@ -154,12 +156,12 @@ func newAuditMode(m auditMode) *cobra.Command {
 	}
 	if m.name == "step" {
 		c.Flags().BoolVar(&f.options.Sampled, "sampled", false,
-			"leave the sampler in place: the record is drawn as the run draws it")
+			"leave the sampler on: the record is drawn as the run draws it")
 		c.Flags().IntVar(&f.options.Message, "message", 1,
-			"which message is attacked, of those that follow from an answer")
+			"which of the messages that follow from an answer is attacked")
 		c.Flags().BoolVar(&f.of.Live, "nodes", false,
-			"observe real nodes in one process, with keys of the operating system: their frames, not the "+
-				"simulator's messages")
+			"observe the frames of real nodes, in one process and with the operating system's keys, in "+
+				"place of the simulator's messages")
 	}
 	f.register(c)
 	return c
@@ -170,7 +172,7 @@ func newAuditAll() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "all [FILE]",
 		Short: "All modes that apply, at smoke or full scale",
-		Long: "All modes that apply, at smoke or full scale; smoke leaves out those that train many models." +
+		Long: "All modes that apply, at smoke or full scale; smoke skips those that train many models." +
 			auditLong,
 		Args: cli.AtMostOne("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {

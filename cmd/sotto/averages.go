@@ -27,8 +27,8 @@ type averagingFlags struct {
 func (f *averagingFlags) add(c *cobra.Command) {
 	fl := c.Flags()
 	fl.StringVar(&f.graph, "topology", "",
-		"graph family in place of FILE, see sotto topology show; clip 1, noise multiplier 1, owners' "+
-			"values replaced")
+		"graph family in place of FILE, see sotto topology show; with clip 1, noise multiplier 1, unit "+
+			"owner and adjacency replace-one")
 	fl.IntVar(&f.agents, "agents", 8, "number of agents, with --topology")
 	fl.IntVar(&f.rounds, "rounds", 4, "rounds of averaging, with --topology")
 	fl.StringArrayVar(&f.set, "set", nil, "change one key of the run file, section.key=value (repeatable)")
@@ -93,18 +93,17 @@ func newAuditPairwise() *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use: "pairwise [FILE]",
-		Short: "Measure what an observer of a private average learns of one agent's value, from the " +
-			"messages it really receives",
+		Short: "Measure what an observer of a private average learns about one agent's value from what it " +
+			"receives",
 		Long: cli.Unwrap(`\
-Measure what an observer of a private average learns of one agent's value, from the \
-messages it really receives.
+Measure what an observer of a private average learns about one agent's value, from the messages that
+it really receives.
 
-The average is run many times in the simulator with values of the auditor's own making: the target's is one \
-of two that are as far apart
-as its clip allows, everyone else's are known to the observer. The observer computes the best linear score \
-from its own inbox. What tells the two
-values apart is set beside what the network accountant (or --claim) says. Exit code 3: the claim is too \
-small.`),
+The simulator runs the average many times with values that the auditor makes. The target's value is
+one of two that are as far apart as its clip allows; the observer knows everyone else's. The
+observer computes the best linear score from the messages that it receives. The command prints how
+well this score tells the two values apart, beside what the network accountant (or --claim) says.
+Exit code 3: the claim is too small.`),
 		Example: "  sotto audit pairwise --topology ring --agents 8 --rounds 4 --observer 0 --target 4\n  " +
 			"sotto audit pairwise --topology ring --agents 8 --rounds 2 --observer 0 --target 2 --claim " +
 			"printed\n" +
@@ -128,13 +127,13 @@ small.`),
 	f.add(c)
 	fl := c.Flags()
 	fl.IntVar(&o.Target, "target", 1, "the agent whose value is attacked")
-	fl.BoolVar(&o.Everywhere, "everywhere", false, "the observer hears the messages on all links")
+	fl.BoolVar(&o.Everywhere, "everywhere", false, "the observer sees the messages on all links")
 	fl.StringVar(&claim, "claim", attack.ExactClaim,
 		"exact, local, printed (the published per-message formula), or laplacian (shared noise with the "+
 			"curious node's links counted)")
 	fl.IntVar(&o.Observations, "observations", 2000, "runs with each of the two values")
-	fl.Float64Var(&o.Beta, "beta", 1e-3, "probability with which a right claim is refuted, at most")
-	fl.Float64Var(&o.Delta, "delta", 1e-5, "delta of the epsilons beside mu")
+	fl.Float64Var(&o.Beta, "beta", 1e-3, "largest probability of refuting a correct claim")
+	fl.Float64Var(&o.Delta, "delta", 1e-5, "delta of the epsilons that are printed beside mu")
 	return c
 }
 
@@ -142,13 +141,12 @@ func newAuditReconstruct() *cobra.Command {
 	var f averagingFlags
 	c := &cobra.Command{
 		Use:   "reconstruct [FILE]",
-		Short: "Solve for the values that an observer of an average without noise gets exactly",
-		Long: cli.Unwrap(`Solve for the values that an observer of an average without noise gets exactly.
+		Short: "Solve for the values that an observer of an average without noise learns exactly",
+		Long: `Solve for the values that an observer of an average without noise learns exactly.
 
-Exact algebra over fractions says whose values the observer's messages determine; one run in the simulator, \
-without noise and with values of
-the auditor's own making, shows that they can be solved for. For every other agent a second run with other \
-values gives the same messages.`),
+Exact algebra over fractions says whose values the observer's messages determine. One run in the
+simulator, without noise and with values that the auditor makes, shows that they can be solved for.
+For every other agent, a second run with other values gives the same messages.`,
 		Example: "  sotto audit reconstruct --topology ring --agents 8 --rounds 4 --observer 0\n  sotto " +
 			"audit reconstruct --topology hypercube --agents 16 --rounds 3 --observer {0,1} --output json",
 		Args: cli.AtMostOne("FILE"),

@@ -19,14 +19,13 @@ func newNodeBackup() *cobra.Command {
 	var output cli.Output
 	c := &cobra.Command{
 		Use:   "backup --policy FILE --state DIR --out FILE",
-		Short: "Keep policy, ledgers and state in one archive, while the node runs or not",
-		Long: cli.Unwrap(`Keep policy, ledgers and state in one archive, while the node runs or not.
+		Short: "Save policy, ledgers and state in one archive; the node may be running",
+		Long: `Save policy, ledgers and state in one archive; the node may be running.
 
-The archive is a tar file with the digest of every file in it, and is read back before the command ends. It \
-holds what is for the
-owner alone. sotto ledger verify reads it, sotto node restore puts it back. With --key the key goes into it, \
-encrypted: one that is in
-the open is encrypted with the passphrase of --passphrase-file, or of the terminal.`),
+The archive is a tar file with the digest of every file in it, and is read back before the command
+ends. It is for the owner alone. sotto ledger verify checks it, and sotto node restore restores it.
+With --key the archive also holds the key, encrypted; if the key file is not encrypted, the
+passphrase comes from --passphrase-file or the terminal.`,
 		Example: "  sotto node backup --policy policy.toml --state state --out /backup/sotto-$(date +%F).tar",
 		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -46,10 +45,8 @@ the open is encrypted with the passphrase of --passphrase-file, or of the termin
 		},
 	}
 	output.Register(c)
-	c.Flags().StringVar(&b.Policy, "policy", "",
-		"the owner's policy, whose folder of ledgers goes with it")
-	c.Flags().StringVar(&b.State, "state", "",
-		"state directory of the run; default: none goes into the backup")
+	c.Flags().StringVar(&b.Policy, "policy", "", "the owner's policy; its folder of ledgers is saved with it")
+	c.Flags().StringVar(&b.State, "state", "", "state directory of the run; default: the backup has none")
 	c.Flags().StringVar(&b.Key, "key", "", "key file to add, encrypted; default: none")
 	c.Flags().StringVar(&to, "out", "", "file to write, which must not exist")
 	passphraseFlag(c, &file)
@@ -62,16 +59,14 @@ func newNodeRestore() *cobra.Command {
 	var output cli.Output
 	c := &cobra.Command{
 		Use:   "restore --policy FILE --state DIR BACKUP",
-		Short: "Put a backup back where no node runs; it never goes back behind what is there",
-		Long: cli.Unwrap(
-			`Put a backup back where no node runs; it never goes back behind what is there: exit code 3 \
-when a ledger there has records that
-the backup lacks, or the state there is newer. A policy that is there stays.
+		Short: "Restore a backup where no node runs; newer ledgers and states are never replaced",
+		Long: cli.Unwrap(`\
+Restore a backup where no node runs. Newer ledgers and states are never replaced: exit code 3 means
+that a ledger there has records that the backup lacks, or that the state there is newer. A policy
+that is already there stays.
 
-The state directory gets the file "restored", by which the node knows that it may be behind what it has \
-sent, and the ledger a
-note that charges after the backup may be missing.`,
-		),
+The state directory gets the file "restored", which tells the node that it may be behind what it has
+sent. The ledger gets a note that charges made after the backup may be missing.`),
 		Args: cli.Exactly(1, "one BACKUP"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if r.Policy == "" {
@@ -96,10 +91,10 @@ note that charges after the backup may be missing.`,
 	}
 	output.Register(c)
 	c.Flags().StringVar(&r.Policy, "policy", "",
-		"where the policy goes; its ledger folder is found from there")
-	c.Flags().StringVar(&r.State, "state", "", "where the state goes; default: it is left out")
-	c.Flags().StringVar(&r.Key, "key", "", "where the key goes, a new file; default: it is left out")
+		"where to put the policy; its ledger folder is found from there")
+	c.Flags().StringVar(&r.State, "state", "", "where to put the state; default: it is not restored")
+	c.Flags().StringVar(&r.Key, "key", "", "where to put the key, a new file; default: it is not restored")
 	c.Flags().StringSliceVar(&iUnderstand, "i-understand", nil,
-		"override a refusal: volatile (a file system that may lose what was synced)")
+		"override a refusal: volatile (a file system that may lose synced data)")
 	return c
 }

@@ -31,12 +31,10 @@ func newBench() *cobra.Command {
 		Use:   "bench",
 		Short: "Measure the engine on this machine: peak, products, private and non-private training, noise",
 		Long: cli.Unwrap(`\
-Measures, in one run: what the processor and its memory can do, matrix products, the \
-samples a second of each model
-with clipping and noise and without either, the price of privacy as their ratio (median and range over \
-alternating
-turns), the integer path that tests compare with, noise for each coordinate, and mixing. Data are random \
-numbers.
+Measure in one run: what the processor and its memory can do; matrix products; samples per second
+of each model, with clipping and noise and without either; the price of privacy as the ratio of
+these two (median and range over alternating turns); the integer path that tests compare with;
+noise per coordinate; and mixing. The data are random numbers.
 
 Models: `) + strings.Join(names, ", ") + `.`,
 		Example: "  sotto bench\n  sotto bench --models convnet --explain\n  sotto bench --seconds 5 " +
@@ -65,14 +63,14 @@ Models: `) + strings.Join(names, ", ") + `.`,
 	}
 	c.Flags().StringSliceVar(&models, "models", nil, "models to measure, separated by commas (default: all)")
 	c.Flags().Float64Var(&o.Seconds, "seconds", 2,
-		"time for each model; a step that takes longer is finished")
+		"time for each model; a step that takes longer is still finished")
 	cli.WorkersFlag(c, &o.Workers, "worker goroutines (0: one for each processor)")
 	c.Flags().BoolVar(&o.Explain, "explain", false,
-		"list each model's layers: sizes, work, how gradient norms are found")
+		"list each model's layers: sizes, work, how gradient norms are computed")
 	c.Flags().BoolVar(&simulator, "sim", false,
 		"measure the asynchronous simulator instead, from 1,000 to 1,000,000 agents")
 	c.Flags().IntVar(&agents, "agents", 0,
-		"with --sim, leave out sizes with more agents (0: none; a million take 8 GB)")
+		"with --sim: skip sizes with more agents than this (0: skip none; a million agents take 8 GB)")
 	output.Register(c)
 	return c
 }

@@ -29,25 +29,24 @@ type campaignFlags struct {
 func (f *campaignFlags) add(c *cobra.Command) {
 	fl := c.Flags()
 	fl.StringVar(&f.scale, "scale", "short",
-		"smoke, full, or short: the stated part of studies whose full size takes weeks, the full size of "+
-			"others")
-	fl.StringSliceVar(&f.opt.Studies, "studies", nil, "some studies only, a,b,c")
+		"smoke, full, or short: a stated part of studies whose full size takes weeks, and the full size of "+
+			"the others")
+	fl.StringSliceVar(&f.opt.Studies, "studies", nil, "only these studies, a,b,c")
 }
 
 func (f *campaignFlags) dir(c *cobra.Command) {
-	c.Flags().StringVar(&f.opt.Dir, "dir", "campaign", "folder of the studies' folders")
+	c.Flags().StringVar(&f.opt.Dir, "dir", "campaign", "folder that holds the studies' folders")
 }
 
 func newCampaign() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "campaign",
 		Short: "Run all studies, on one machine or as an array of processes on a cluster",
-		Long: cli.Unwrap(`Run all studies, on one machine or as an array of processes on a cluster.
+		Long: `Run all studies, on one machine or as an array of processes on a cluster.
 
-"slurm" and "kubernetes" write the job, "run" is what each of its processes does, and "merge" joins \
-their rows and writes
-all tables and plots. A process that was stopped goes on with the same command: finished runs are rows, \
-others have a checkpoint.`),
+"slurm" and "kubernetes" write the job, "run" is what each of its processes does, and "merge" joins
+their rows and writes all tables and plots. A process that was stopped resumes with the same
+command: finished runs are rows, and other runs have a checkpoint.`,
 		Example: `  sotto reproduce campaign list
   sotto reproduce campaign run --dir results
   sotto reproduce campaign slurm --shards 100 --dir /shared/results --data-dir /shared/data | sbatch
@@ -72,7 +71,7 @@ func newCampaignList() *cobra.Command {
 	var output cli.Output
 	c := &cobra.Command{
 		Use:   "list",
-		Short: "Name the folders of a campaign and how many runs each has",
+		Short: "List the folders of a campaign and how many runs each has",
 		Args:  cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			parts, err := campaign.Parts(papers.All, f.opt.Studies, reproduce.Scale(f.scale))
@@ -112,7 +111,7 @@ func newCampaignRun() *cobra.Command {
 	var f campaignFlags
 	c := &cobra.Command{
 		Use:   "run",
-		Short: "Run what is missing of a campaign, or of one shard of it",
+		Short: "Run what is missing of a campaign, or of one of its shards",
 		Args:  cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
@@ -134,9 +133,9 @@ func newCampaignRun() *cobra.Command {
 	f.dir(c)
 	fl := c.Flags()
 	fl.StringVar(&f.sweep.part.shard, "shard", "",
-		"i/n: run every n-th run of the campaign, the i-th first, from 0")
+		"i/n: run every n-th run of the campaign, starting with run i, counted from 0")
 	fl.IntVar(&f.sweep.part.shards, "shards", 0,
-		"n: as --shard i/n with i from the environment of an array job")
+		"n: like --shard i/n, with i from the environment of an array job")
 	cli.WorkersFlag(c, &f.sweep.workers,
 		"runs at the same time; 0: one for each processor; changes no result")
 	cli.DataDirFlag(c, &f.sweep.dataDir)
@@ -160,7 +159,7 @@ func newCampaignMerge() *cobra.Command {
 	}
 	f.add(c)
 	f.dir(c)
-	c.Flags().IntVar(&f.sweep.part.shards, "shards", 1, "how many there were")
+	c.Flags().IntVar(&f.sweep.part.shards, "shards", 1, "number of shards")
 	cli.DataDirFlag(c, &f.sweep.dataDir)
 	return c
 }
@@ -169,13 +168,13 @@ func newCampaignMerge() *cobra.Command {
 func (f *campaignFlags) addJob(c *cobra.Command) {
 	f.add(c)
 	fl := c.Flags()
-	fl.IntVar(&f.job.Shards, "shards", 100, "processes")
-	fl.IntVar(&f.job.Parallel, "parallel", 0, "of them at the same time; 0: all")
-	fl.IntVar(&f.job.Cores, "cores", 2, "cores of each")
-	fl.IntVar(&f.job.MemoryGB, "memory", 8, "memory of each, GB")
+	fl.IntVar(&f.job.Shards, "shards", 100, "number of processes")
+	fl.IntVar(&f.job.Parallel, "parallel", 0, "how many processes run at the same time; 0: all")
+	fl.IntVar(&f.job.Cores, "cores", 2, "processor cores of each process")
+	fl.IntVar(&f.job.MemoryGB, "memory", 8, "memory of each process, in GB")
 	fl.StringVar(&f.job.Dir, "dir", "/campaign", "folder of the campaign, which all processes see")
 	fl.StringVar(&f.job.DataDir, "data-dir", "/data",
-		"folder of data sets, which all processes see; not SOTTO_DATA, which is of this machine")
+		"folder of data sets, which all processes see; SOTTO_DATA of this machine does not count")
 }
 
 // write writes the job to standard output.
@@ -203,8 +202,8 @@ func newCampaignSlurm() *cobra.Command {
 		},
 	}
 	f.addJob(c)
-	c.Flags().IntVar(&s.Hours, "hours", 24, "after which a process is stopped")
-	c.Flags().StringVar(&s.Partition, "partition", "", "partition of the cluster")
+	c.Flags().IntVar(&s.Hours, "hours", 24, "hours after which a process is stopped")
+	c.Flags().StringVar(&s.Partition, "partition", "", "partition of the cluster to run on")
 	return c
 }
 
@@ -222,10 +221,10 @@ func newCampaignKubernetes() *cobra.Command {
 	f.addJob(c)
 	fl := c.Flags()
 	fl.StringVar(&k.Image, "image", "sotto:latest",
-		"container image whose entry point is sotto, as that of deploy/Containerfile")
+		"container image whose entry point is sotto, such as that of deploy/Containerfile")
 	fl.StringVar(&k.Claim, "claim", "sotto-results", "persistent volume claim that is mounted at --dir")
 	fl.StringVar(&k.Data, "data-claim", "sotto-data",
 		"persistent volume claim that is mounted at --data-dir")
-	fl.IntVar(&k.Retries, "retries", 10, "of each pod")
+	fl.IntVar(&k.Retries, "retries", 10, "retries of each pod")
 	return c
 }

@@ -21,14 +21,12 @@ func newClaims() *cobra.Command {
 		Short: "Audit published guarantees: every switch of [replication] and every mechanism that is " +
 			"only claimed",
 		Long: cli.Unwrap(`\
-Audit published guarantees: every switch of [replication] and every mechanism that is \
-only claimed.
+Audit published guarantees: every switch of [replication] and every mechanism that is only claimed.
 
-Each row has the published epsilon, the true one by the accountant, a lower bound from observations of this \
-program's own mechanisms,
-gates and messages, and a verdict. A refuted publication is no failure; exit code 3 says that a lower bound \
-is above what the
-accountant calls true.`),
+Each row has the published epsilon, the true one as the accountant computes it, a lower bound from
+observing this program's own mechanisms, gates and messages, and a verdict. A refuted publication
+does not count as a failure. Exit code 3 says that a lower bound is above what the accountant calls
+true.`),
 		Example: "  sotto audit claims\n  sotto audit claims --scale full --output json",
 		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -43,10 +41,9 @@ accountant calls true.`),
 		},
 	}
 	fl := c.Flags()
-	fl.StringVar(&scale, "scale", "smoke", "smoke or full: observations")
-	fl.Uint64Var(&seed, "seed", 1, "of all keys of the audit")
-	fl.Float64Var(&beta, "beta", 1e-3,
-		"probability, at most, with which the bound of a row exceeds the truth")
+	fl.StringVar(&scale, "scale", "smoke", "number of observations: smoke or full")
+	fl.Uint64Var(&seed, "seed", 1, "seed of all keys that the audit draws")
+	fl.Float64Var(&beta, "beta", 1e-3, "largest probability that a row's lower bound exceeds the truth")
 	output.Register(c)
 	return c
 }

@@ -127,7 +127,7 @@ func newDataInspect() *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "inspect NAME",
-		Short: "Shape, classes, groups and moments of a data set (exact figures: not private)",
+		Short: "Shape, classes, groups and moments of a data set (exact figures, no differential privacy)",
 		Example: "  sotto data inspect mnist --set resize=32\n  sotto data inspect csv --set " +
 			"path=patients.csv --set label=outcome",
 		Args: cli.Exactly(1, "one NAME"),

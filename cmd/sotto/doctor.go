@@ -24,7 +24,7 @@ func newDoctor() *cobra.Command {
 	var output cli.Output
 	c := &cobra.Command{
 		Use:   "doctor",
-		Short: "Check what a run needs on this machine",
+		Short: "Check that this machine has what a run needs",
 		Args:  cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			row, flush := output.Rows(cmd.OutOrStdout())

@@ -13,15 +13,14 @@ func newExport() *cobra.Command {
 		Use:   "export MODEL",
 		Short: "Write a model for other programs: ONNX, NPZ, safetensors or JSON",
 		Long: cli.Unwrap(`\
-Write a model for other programs. MODEL is the folder of a finished run, or the state \
-folder of a node. The format is
-the ending of --out, unless --format says it:
+Write a model for other programs. MODEL is the folder of a finished run, or the state folder of a
+node. The ending of --out sets the format, unless --format does:
 
-  onnx           a graph (operator set 21). Where the records have a schema: an input for each column by its \
-name, in its own
-                 unit, and outputs probabilities and label, or value. Else as onnx-features.
-  onnx-features  the same from features: input x, one flattened sample a row, output y, the model's own
-  npz, safetensors            the parameters of each layer, by names and shapes of PyTorch
+  onnx           a graph (operator set 21). If the records have a schema: one input per column, by its
+                 name and in its own unit, and outputs probabilities and label, or value. Otherwise the
+                 same as onnx-features.
+  onnx-features  a graph from features: input x, one flattened sample per row, and output y, the model's own
+  npz, safetensors            the parameters of each layer, with PyTorch's names and shapes
   flat-npz, flat-safetensors  all parameters as one vector
   json           names of features and classes, and the parameters of each layer
 

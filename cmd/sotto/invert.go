@@ -17,14 +17,13 @@ func newAuditInvert() *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "invert",
-		Short: "Make an owner's image from the gradient that it sends, without noise and with",
-		Long: cli.Unwrap(`Make an owner's image from the gradient that it sends, without noise and with.
+		Short: "Reconstruct an owner's image from the gradient that it sends, without noise and with noise",
+		Long: `Reconstruct an owner's image from the gradient that it sends, without noise and with noise.
 
-The owner has one image and takes one step of DP-DSGT; the observer reads the gradient in its message. In \
-the first linear layer the
-quotient of two gradients is the layer's input exactly; for the convnet an image that gives this input is \
-found by descent. Images before and
-after noise are written as PNG, and side by side on a page.`),
+The owner has one image and takes one step of DP-DSGT. The observer reads the gradient in its
+message. In the first linear layer, the quotient of two gradients is exactly the layer's input; for
+the convnet, gradient descent finds an image that gives this input. The images before and after
+noise are written as PNG files, and side by side on a page.`,
 		Example: "  sotto audit invert\n  sotto audit invert --dataset mnist --record 7 --noise 0,0.01,1 " +
 			"--out demo",
 		Args: cli.NoArgs,
@@ -44,10 +43,10 @@ after noise are written as PNG, and side by side on a page.`),
 	}
 	fl := c.Flags()
 	fl.StringVar(&o.Dataset, "dataset", "glyphs", "images of one channel: glyphs, mnist, fashion-mnist")
-	fl.IntVar(&o.Record, "record", 0, "of the training file, from 0")
+	fl.IntVar(&o.Record, "record", 0, "number of the record in the training file, from 0")
 	fl.StringVar(&o.Model, "model", "convnet", "convnet or mlp")
-	fl.Float64SliceVar(&o.Noise, "noise", []float64{0, .001, .01, .1, 1}, "noise multipliers; 0: none")
-	fl.Uint64Var(&o.Seed, "seed", 1, "of the model's start and the noise")
+	fl.Float64SliceVar(&o.Noise, "noise", []float64{0, .001, .01, .1, 1}, "noise multipliers; 0: no noise")
+	fl.Uint64Var(&o.Seed, "seed", 1, "seed of the model's start and of the noise")
 	fl.StringVar(&out, "out", "invert", "folder for the images and the page invert.html")
 	output.Register(c)
 	cli.DataDirFlag(c, &o.DataDir)

@@ -92,7 +92,7 @@ func newKeygen() *cobra.Command {
 	var output cli.Output
 	c := &cobra.Command{
 		Use:   "keygen --out FILE",
-		Short: "Make an owner's Ed25519 key, readable by its owner alone, and print the peer id",
+		Short: "Make an owner's Ed25519 key, in a file that only its owner can read, and print the peer id",
 		Example: cli.Unwrap(`  sotto keygen --out hospital-a.key
   sotto keygen --out hospital-a.key --passphrase`),
 		Args: cli.NoArgs,
@@ -123,7 +123,7 @@ func newKeygen() *cobra.Command {
 	c.Flags().StringVar(&file, "passphrase-file", "",
 		"encrypt the key with the first line of this file or pipe")
 	c.Flags().BoolVar(&ask, "passphrase", false,
-		"encrypt the key with a passphrase asked for on the terminal")
+		"encrypt the key with a passphrase that the terminal asks for")
 	return c
 }
 
@@ -163,10 +163,10 @@ func newKeyPasswd() *cobra.Command {
 	var open bool
 	c := &cobra.Command{
 		Use:   "passwd FILE",
-		Short: "Encrypt a key file, change its passphrase, or with --none leave the key in the open",
-		Long: cli.Unwrap(`Encrypt a key file, change its passphrase, or with --none leave the key in the open.
+		Short: "Encrypt a key file, change its passphrase, or with --none store the key unencrypted",
+		Long: `Encrypt a key file, change its passphrase, or with --none store the key unencrypted.
 
-The key stays the same. Copies of the old file, in backups too, keep the old passphrase.`),
+The key stays the same. Copies of the old file, such as those in backups, keep the old passphrase.`,
 		Args: cli.Exactly(1, "one FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if open && next != "" {
@@ -188,6 +188,6 @@ The key stays the same. Copies of the old file, in backups too, keep the old pas
 	passphraseFlag(c, &file)
 	c.Flags().StringVar(&next, "new-passphrase-file", "",
 		"file or pipe whose first line is the new passphrase; default: the terminal")
-	c.Flags().BoolVar(&open, "none", false, "no passphrase any more")
+	c.Flags().BoolVar(&open, "none", false, "remove the passphrase and store the key unencrypted")
 	return c
 }

@@ -39,9 +39,9 @@ type ledgerFlags struct {
 
 func (l *ledgerFlags) register(c *cobra.Command) {
 	c.Flags().StringVar(&l.publicKey, "public-key", "",
-		"the owner's present Ed25519 public key in hexadecimal; default: the one in the ledger")
+		"the owner's current Ed25519 public key in hexadecimal; default: the one in the ledger")
 	c.Flags().Uint64Var(&l.knownSeq, "known-seq", 0,
-		"a record number that is known to exist, from a checkpoint or a peer")
+		"number of a ledger record that is known to exist, from a checkpoint or a peer")
 }
 
 func (l *ledgerFlags) options() (ledger.Options, error) {
@@ -78,18 +78,18 @@ func newLedgerVerify() *cobra.Command {
 	var l ledgerFlags
 	var heads, released string
 	c := &cobra.Command{
-		Use: "verify DIR|STATEMENT.json|BACKUP.tar",
-		Short: "Recompute chain, signatures, counts and every epsilon; exit code 3 when something does " +
-			"not follow",
+		Use:   "verify DIR|STATEMENT.json|BACKUP.tar",
+		Short: "Recompute chain, signatures, counts and every epsilon; exit code 3 if one does not match",
 		Long: cli.Unwrap(`\
-Recompute chain, signatures, counts and every epsilon of a ledger; exit code 3 when \
-something does not follow.
+Recompute chain, signatures, counts and every epsilon of a ledger. Exit code 3 means that one does
+not match.
 
-A file is another member's signed privacy statement: its signature is checked and, with --heads, that it \
-knows of all records that the
-member's ledger had when its node finished. --model checks that it is the statement of that model. A file \
-that ends in .tar is a backup of sotto node backup: its digests are checked, and every
-ledger in it is verified.`),
+STATEMENT.json is another member's signed privacy statement. Its signature is checked and, with
+--heads, that it knows of all records that the member's ledger had when its node finished. With
+--model the command checks that the statement belongs to that model.
+
+BACKUP.tar is an archive that sotto node backup made. Its digests are checked, and every ledger in
+it is verified.`),
 		Args: cli.Exactly(1, "one DIR, STATEMENT.json or BACKUP.tar"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := l.output.Check(); err != nil {
@@ -136,11 +136,11 @@ ledger in it is verified.`),
 	}
 	l.register(c)
 	c.Flags().StringVar(&released, "model", "",
-		"with a statement: file of the model that it is to be of, model.safetensors")
+		"with a statement: the model file that it must belong to, model.safetensors")
 	c.Flags().StringVar(&heads, "heads", "",
-		"the file heads.json of a neighbor's state directory, to check a statement or ledger against")
+		"heads.json from a neighbor's state directory, to check a statement or ledger against")
 	c.Flags().StringVar(&l.accountant, "accountant", "",
-		"accountant for the present epsilon; default: pld, then rdp")
+		"accountant for the current epsilon; default: pld, then rdp")
 	l.output.Register(c)
 	return c
 }
@@ -294,7 +294,7 @@ func newLedgerShow() *cobra.Command {
 	}
 	l.register(c)
 	l.output.Register(c)
-	c.Flags().IntVar(&last, "last", 0, "only the last records; 0: all")
+	c.Flags().IntVar(&last, "last", 0, "only the last N records; 0: all")
 	return c
 }
 
@@ -355,7 +355,7 @@ func newLedgerExport() *cobra.Command {
 	var to string
 	c := &cobra.Command{
 		Use:   "export DIR",
-		Short: "The ledger as JSON lines, for archives and log systems",
+		Short: "Write a ledger as JSON lines, for archives and log systems",
 		Args:  cli.Exactly(1, "one DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := l.options()

@@ -13,8 +13,8 @@ import (
 	"sotto/privacy/ledger"
 )
 
-const populationUsage = "the [[dataset]] of the policy that the data are of, by its population, where the " +
-	"policy has several for the data set"
+const populationUsage = "population of the data, where the policy has several [[dataset]] tables for the " +
+	"data set"
 
 // budgetRows says which ledger the owner's data are charged to, and what is left there.
 func (f *nodeFlags) budgetRows(row func(what, format string, args ...any), m *owner.Membership, charges int,

@@ -24,9 +24,9 @@ type logFlags struct {
 }
 
 func (l *logFlags) register(c *cobra.Command) {
-	c.Flags().StringVar(&l.format, "log-format", "text", "text or json, one line each")
+	c.Flags().StringVar(&l.format, "log-format", "text", "text or json, one line for each event")
 	c.Flags().StringVar(&l.text, "log-level", "info",
-		"debug, info, warn or error; log_level of the policy overrides it, and is read again on SIGHUP")
+		"debug, info, warn or error; the policy's log_level overrides it and is read again on SIGHUP")
 }
 
 // open makes the logger, also of libp2p's own lines.

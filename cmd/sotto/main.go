@@ -42,8 +42,14 @@ var flagAliases = map[string]string{"local-baseline": "alone", "min-answer-time"
 
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
-		Use:           "sotto",
-		Short:         "Private decentralized machine learning: many owners, one model, no server",
+		Use:   "sotto",
+		Short: "Private decentralized machine learning: many owners, one model, no server",
+		Long: `Private decentralized machine learning: many owners, one model, no server. Each owner gets a
+proven differential-privacy bound: it limits what everything that the owner sends can reveal about
+any one of its records.
+
+Start with "sotto demo" (a first look in the browser), "sotto run" (a built-in simulation) or
+"sotto new DIR" (a commented example of your own). docs/ explains the rest.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cli.NoArgs,

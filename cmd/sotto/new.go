@@ -22,16 +22,17 @@ func newNew() *cobra.Command {
 	var output cli.Output
 	c := &cobra.Command{
 		Use:   "new DIR",
-		Short: "Begin: a folder with a commented run file and the commands to run, in order",
-		Long: cli.Unwrap(`Begin: write a folder with a run file, in which each key has a line that says \
-what it is and what it may be,
-and a README.md with the commands to run, in order. All of them run as they stand.
+		Short: "Start from an example: a folder with a commented run file and the commands to run, in order",
+		Long: cli.Unwrap(`\
+Start from an example: write a folder with a run file, in which a comment on each key says what it
+means and what values it takes, and a README.md with the commands to run, in order. All of them run
+as they stand.
 
-simulation  generated digits, ten owners on this machine
-table       your own table of records in a simulation; made-up records are there until you replace them
-federation  members with keys, policies and a roster, played on one machine
+simulation  ten owners on this machine learn generated digits
+table       your own table of records, in a simulation; it holds made-up records until you replace them
+federation  members with keys, policies and a roster, all on one machine
 
-DIR is a new or an empty folder: nothing is overwritten.`),
+DIR must be new or empty: nothing is overwritten.`),
 		Example: "  sotto new mine\n  sotto new mine --kind table",
 		Args:    cli.Exactly(1, "one DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -60,13 +60,11 @@ func newNode() *cobra.Command {
 		Short: "Take part in an experiment as one member of a signed roster, with your own data, key and " +
 			"ledger",
 		Long: cli.Unwrap(`\
-Take part in an experiment as one member of a signed roster, with your own data, key \
-and ledger.
+Take part in an experiment as one member of a signed roster, with your own data, key and ledger.
 
-What the policy does not allow is refused. Every answer of the data is charged to the owner's durable \
-ledger before it is
-computed. A node that was stopped, killed or cut off goes on from its state directory when it is started \
-again.`),
+The node refuses what the policy does not allow. It charges every answer from the data to the
+owner's durable ledger before it computes the answer. A node that was stopped, killed or cut off
+resumes from its state directory when it is started again.`),
 		Example: cli.Unwrap(`  sotto node --roster roster.toml --key hospital-a.key --data a.csv --policy \
 policy.toml --state state --check
   sotto node --roster roster.toml --key hospital-a.key --data a.csv --policy policy.toml --state state \
@@ -83,42 +81,44 @@ policy.toml --state state --check
 	fl := c.Flags()
 	fl.StringVar(&f.files.Key, "key", "", "the member's key file")
 	fl.StringVar(&f.files.FormerKey, "former-key", "",
-		"the key file that the member had in the roster before, until an amendment with the new one holds")
+		"key file that the roster still has for this member, until an amendment with the new key takes "+
+			"effect")
 	dataFlags(c, &f.files)
-	fl.StringVar(&f.files.Policy, "policy", "", "what the owner allows")
+	fl.StringVar(&f.files.Policy, "policy", "", "the owner's policy file")
 	fl.StringVar(&f.files.Population, "population", "", populationUsage)
 	fl.StringVar(&f.daemon.State, "state", "", "directory of this run's state and results, on a local disk")
 	f.reach.register(fl)
 	fl.StringVar(&f.daemon.HTTP, "http", "",
-		"loopback host:port, or unix:/PATH, for /livez, /readyz, /version, /metrics, /status; default: none")
+		"serve /livez, /readyz, /version, /metrics and /status at this loopback host:port or unix:/PATH; "+
+			"default: nowhere")
 	fl.StringVar(&f.secrets.token, "http-token-file", "",
-		"file with the token that /status, and what metrics say of ledger and neighbors, is asked for with; "+
-			"default: over host:port nobody gets these")
+		"file with the token that /status, and the metrics on ledger and neighbors, ask for; default: over "+
+			"host:port nobody gets these")
 	passphraseFlag(c, &f.secrets.passphrase)
 	fl.StringVar(&f.daemon.Capture, "capture", "",
 		"append every frame to this file before it is sent, for sotto audit wire")
 	fl.StringVar(&f.node.Missing, "missing", "",
-		"peers that miss a round's deadline: wait for them, or proceed with their weight on self; default: "+
-			"as the roster says, or wait")
-	fl.DurationVar(&f.node.Deadline, "deadline", 0, "of a round; default: as the roster says, or 1m")
+		"what to do about peers that miss a round's deadline: wait for them, or proceed and give their "+
+			"weight to the node's own model; default: what the roster says, or wait")
+	fl.DurationVar(&f.node.Deadline, "deadline", 0, "deadline of a round; default: the roster's, or 1m")
 	fl.DurationVar(&f.node.Patience, "patience", 0,
-		"how long nothing may go on before the node ends with the names of those it waits for; default: as "+
-			"the roster says, or 24h")
+		"how long the node goes without progress before it ends and names the members that it waits for; "+
+			"default: the roster's, or 24h")
 	fl.DurationVar(&f.node.Linger, "linger", 10*time.Minute,
 		"how long to serve slower neighbors after the last round")
 	fl.DurationVar(&f.node.SendTimeout, "send-timeout", time.Minute,
-		"of one attempt to send, at most 5m; raise it for large models on slow links")
+		"time limit of one attempt to send, at most 5m; raise it for large models on slow links")
 	fl.DurationVar(&f.daemon.Pad, "pad", 0,
-		"how long every answer of the data takes at least, so that times of messages do not tell the "+
-			"sizes of batches; default: as long as it takes")
+		"minimum time for every answer from the data, so that the times of messages do not reveal batch "+
+			"sizes; default: no minimum")
 	fl.StringSliceVar(&f.iUnderstand, "i-understand", nil,
-		"override a refusal, recorded in the ledger: volatile (a file system that may lose what was "+
-			"synced), new-population (these are other people than those of the population's ledger: begin a "+
-			"new one)")
+		"override a refusal, and record that in the ledger: volatile (a file system that may lose synced "+
+			"data), new-population (these are not the people of the population's ledger: begin a new one)")
 	fl.BoolVar(&f.daemon.Baseline, "alone", false,
-		"at the end, also train on the own records alone, without noise, to compare; nothing of it leaves")
+		"at the end, also train on the owner's records alone, without noise, to compare; none of it leaves "+
+			"the node")
 	fl.BoolVar(&f.check, "check", false,
-		"say what would happen and what it would cost, and stop; nothing leaves")
+		"say what would happen and what it would cost, then stop; nothing leaves the node")
 	f.log.register(c)
 	f.output.Register(c)
 	f.live.Register(c)

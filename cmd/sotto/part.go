@@ -21,9 +21,9 @@ type partFlags struct {
 
 func (f *partFlags) register(fl *pflag.FlagSet) {
 	fl.StringVar(&f.shard, "shard", "", "i/n: run the cells whose number modulo n is i, from 0")
-	fl.IntVar(&f.shards, "shards", 0, "n: as --shard i/n with i from the environment of an array job")
+	fl.IntVar(&f.shards, "shards", 0, "n: like --shard i/n, with i from the environment of an array job")
 	fl.StringArrayVar(&f.only, "only", nil,
-		"run the cells alone that have this value of an axis, axis=value (repeatable)")
+		"run only the cells that have this value of an axis, axis=value (repeatable)")
 }
 
 // read returns the part that flags and the environment of an array job name.

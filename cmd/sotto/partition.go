@@ -34,17 +34,15 @@ func newDataPartition() *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "partition FILE --out DIR",
-		Short: "Deal a run file's data set to its agents, a folder each, to rehearse with nodes",
-		Long: cli.Unwrap(`\
-Deal the records of a run file's data set, training and test together, to its agents \
-by the file's partition. Each gets a folder
-agent-N with a file in the form of the original, which sotto node reads as an owner's own. Records that are \
-not complete are left
-out. The files are as private as the original. Data sets: csv, heart-disease.
+		Short: "Split a run file's data set over its agents, one folder each, to rehearse with nodes",
+		Long: `Split the records of a run file's data set, training and test together, over its agents, as the
+file's partition says. Each agent gets a folder agent-N with a file in the format of the original,
+which sotto node reads as an owner's own. Incomplete records are left out. The files are as private
+as the original. Data sets: csv, heart-disease.
 
-The table is that of sotto plan. Nodes hold their test records out of their own files, which may move a \
-record or two between
-training and test; they take run files with partition = "natural" only.`),
+The printed table is that of sotto plan. Nodes hold out their test records from their own files,
+which may move a record or two between training and test. Nodes take run files with partition =
+"natural" only.`,
 		Example: "  sotto data partition examples/hospitals/heart.toml --out rehearsal",
 		Args:    cli.Exactly(1, "one FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -89,7 +87,7 @@ training and test; they take run files with partition = "natural" only.`),
 			return writePlan(w, &plan)
 		},
 	}
-	c.Flags().StringVar(&out, "out", "", "folder to make, which must not exist")
+	c.Flags().StringVar(&out, "out", "", "folder to make; it must not exist")
 	c.Flags().StringArrayVar(&set, "set", nil,
 		"change one key of the run file, section.key=value (repeatable)")
 	output.Register(c)

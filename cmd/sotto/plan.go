@@ -37,18 +37,17 @@ func newPlan() *cobra.Command {
 	f := planFlags{node: nodeFlags{files: owner.Files{Unsigned: true}}}
 	c := &cobra.Command{
 		Use:   "plan [FILE | --roster FILE --data FILE --policy FILE]",
-		Short: "Preflight: what a run will ask of the data and what that costs, before it is started",
-		Long: cli.Unwrap(`Say what a run will ask of the data and what that costs, before it is started.
+		Short: "Preflight: what a run will ask of the data and what that will cost, before it starts",
+		Long: `Say what a run will ask of the data and what that will cost, before it starts.
 
-With FILE, of a simulation: every agent's batches, noise and epsilon. With --data and --policy, on an \
-owner's own data, of taking
-part as one member of a roster, which need not be signed yet: what "sotto node --check" says. Nothing \
-leaves, and nothing is
-charged. Lines that begin with FAULT say what would stop the node;\
- then the exit code is 1, but for a disk that may lose what was synced, which can be overridden.
+With FILE, for a simulation: every agent's batches, noise and epsilon. With --data and --policy, for
+an owner: what taking part as one member of a roster means for its own data, as "sotto node --check"
+says it. The roster need not be signed yet. Nothing leaves, and nothing is charged. Lines that begin
+with FAULT say what would stop the node. The exit code is then 1, unless the only fault is a disk
+that may lose synced data, which can be overridden.
 
-With --worth it says what joining would bring an owner, at several epsilons, by simulations on records \
-that stand in for those of all members.`),
+With --worth it says what joining would bring an owner, at several epsilons, from simulations on
+records that stand in for those of all members.`,
 		Example: `  sotto plan examples/hospitals/heart.toml
   sotto plan examples/hospitals/newton.toml --worth --agent 3
   sotto plan --roster roster.toml --data a.csv --policy policy.toml --state state`,
@@ -81,22 +80,20 @@ that stand in for those of all members.`),
 	registerRoster(c, &n.files)
 	fl := c.Flags()
 	fl.BoolVar(&f.suggest, "suggest", false,
-		"of a simulation: propose rounds, batch size, clip, step sizes and graph for its target_epsilon, "+
+		"for a simulation: propose rounds, batch size, clip, step sizes and graph for its target_epsilon, "+
 			"from public numbers, as lines of a run file")
 	passphraseFlag(c, &n.secrets.passphrase)
 	dataFlags(c, &n.files)
-	fl.StringVar(&n.files.Policy, "policy", "", "what the owner allows")
+	fl.StringVar(&n.files.Policy, "policy", "", "the owner's policy file")
 	fl.StringVar(&n.files.Population, "population", "", populationUsage)
 	fl.StringVar(&n.files.Key, "key", "", "the member's key file")
 	fl.StringVar(&n.files.Name, "member", "",
-		"name of the member, in place of a key; default: the one that the policy does not list among the "+
-			"peers")
-	fl.StringVar(&n.daemon.State, "state", "",
-		"directory that the node is going to keep its state in, to look at its disk")
+		"name of the member, in place of a key; default: the one that the policy's peers do not list")
+	fl.StringVar(&n.daemon.State, "state", "", "state directory that the node will have, to check its disk")
 	fl.StringVar(&n.reach.listen, "listen", "",
-		"host:port that the node is going to listen on; default: the member's address of the roster")
+		"host:port that the node will listen on; default: the member's address in the roster")
 	fl.StringArrayVar(&f.set, "set", nil,
-		"of a simulation: change one key of the run file, section.key=value (repeatable)")
+		"for a simulation: change one key of the run file, section.key=value (repeatable)")
 	f.worth.register(c)
 	f.output.Register(c)
 	cli.DataDirFlag(c, &f.dataDir)

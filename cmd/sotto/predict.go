@@ -52,14 +52,14 @@ func newPredict() *cobra.Command {
 		Use:   "predict MODEL --data FILE",
 		Short: "Predict new records of your table: a class with probabilities, or a number",
 		Long: cli.Unwrap(`\
-Predict the records of a table of yours. MODEL is the folder of a finished run, or the state folder of a \
+Predict the records of your table. MODEL is the folder of a finished run, or the state folder of a
 node.
 
-Where the model has a schema, columns are found by name, in any order, and missing cells become what the \
-schema says.
-A model of data set csv finds them by the names of the training file's header; where that had none, or the
-run file counts columns, by position. The column to predict may be absent. The result is CSV (JSON with \
---output json), a line for each row; a row without a prediction says why. It is as private as the table.`),
+If the model has a schema, columns are found by name, in any order, and missing cells are handled as
+the schema says. A model of data set csv finds columns by the names in the training file's header;
+if that file had no header, or the run file counts columns, it finds them by position. The column to
+predict may be absent. The result is CSV (JSON with --output json), with a line for each row; for a
+row without a prediction the line says why. The result is as private as the table.`),
 		Example: "  sotto predict west/state --data patients.csv --out predictions.csv",
 		Args:    cli.Exactly(1, modelArg),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -107,18 +107,16 @@ func newEvaluate() *cobra.Command {
 	var output cli.Output
 	var dir string
 	c := &cobra.Command{
-		Use:   "evaluate MODEL [--data FILE]",
-		Short: "Say how good a model is on labelled records, beside a baseline (private figures)",
-		Long: cli.Unwrap(`\
-Say how good a model is on the labelled records of a table of yours: every figure with its interval at \
-level .95,
-beside that of the most frequent class or the mean target of these records. Without --data the test records \
-of the
-run's own data set are taken, for a simulated run. Rows of one id are one person's, and intervals draw \
-persons;
-a model without a schema reads no ids of a file.
+		Use: "evaluate MODEL [--data FILE]",
+		Short: "Say how good a model is on labelled records, beside a baseline (exact figures, keep them " +
+			"private)",
+		Long: `Say how good a model is on the labelled records of your table. Every figure comes with a 95 %
+interval. Beside it stands the figure of a baseline, which always predicts the most frequent class,
+or the mean target, of these records. Without --data the command takes the test records of the run's
+own data set, which only a simulated run has. Rows with one id belong to one person, and the
+intervals resample persons; a model without a schema reads no ids from a file.
 
-What is printed are exact figures of records, and as private as these.`),
+The printed figures are exact, and as private as the records.`,
 		Example: "  sotto evaluate west/state --data known.csv",
 		Args:    cli.Exactly(1, modelArg),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -191,11 +189,11 @@ func newCard() *cobra.Command {
 	var agent, out string
 	c := &cobra.Command{
 		Use:   "card MODEL",
-		Short: "Describe a model to strangers, in Markdown: columns, training, privacy",
+		Short: "Describe a model to strangers, in Markdown: its columns, training and privacy",
 		Long: cli.Unwrap(`\
-Describe a model to strangers, in Markdown: what it predicts from which columns, how it was trained, and \
-what that
-cost in privacy, by the privacy statement beside it. An owner's own figures are private and are not in it.`),
+Describe a model to strangers, in Markdown: what it predicts from which columns, how it was trained,
+and what that cost in privacy, according to the privacy statement beside it. An owner's own figures
+are private, so the card leaves them out.`),
 		Example: "  sotto card west/state --out MODEL.md",
 		Args:    cli.Exactly(1, modelArg),
 		RunE: func(cmd *cobra.Command, args []string) error {

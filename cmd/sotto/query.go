@@ -33,28 +33,30 @@ type queryFlags struct {
 func newQuery() *cobra.Command {
 	var f queryFlags
 	c := &cobra.Command{
-		Use:   "query FILE | DIR | QUESTION...",
-		Short: "Private statistics of all owners' tables: counts, means, histograms, quantiles, survival",
+		Use: "query FILE | DIR | QUESTION...",
+		Short: "Ask for private statistics of all owners' tables: counts, means, histograms, quantiles, " +
+			"survival",
 		Long: cli.Unwrap(`\
-Ask questions of tables that stay with their owners. All questions of a run are answered by one release of \
-each owner, which is
-averaged over the graph; the more questions, the more noise in each.
+Ask questions about tables that stay with their owners. Each owner answers all questions of a run by
+one release, and the graph averages these releases. The more questions, the more noise in each
+answer.
 
-With FILE, a run file with algorithm query, in a simulation; with DIR, the folder of such a run, or the \
-state folder of a node that has
-taken part in one: what it has found. With QUESTIONs, in a simulation of the owners of the files --data, by \
---schema. Simulated noise
-protects nobody: the true values stand beside. sotto node asks for real. docs/query.md lists the questions.`),
+FILE is a run file with algorithm query: its questions are asked in a simulation. DIR is the folder
+of such a run, or the state folder of a node that has taken part in one: its answers are printed.
+QUESTIONs are asked in a simulation in which each file of --data belongs to one owner; --schema
+describes the files. Simulated noise protects nobody, so the true values are printed beside the
+answers. Real owners ask with sotto node. docs/query.md lists the questions.`),
 		Example: `  sotto query examples/query/heart.toml
   sotto query west/state --json
   sotto query "mean(age) by sex" --data north.csv --data south.csv --schema schema.toml --epsilon 0.2`,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
 	fl := c.Flags()
-	fl.StringArrayVar(&f.data, "data", nil, "with QUESTIONs: a file of one owner (repeatable)")
-	fl.StringVar(&f.schema, "schema", "", "with QUESTIONs: what a record of the files is")
-	fl.Float64Var(&f.epsilon, "epsilon", 1, "with QUESTIONs: what each owner's records may cost in all")
-	fl.Float64Var(&f.delta, "delta", 1e-5, "with QUESTIONs")
+	fl.StringArrayVar(&f.data, "data", nil, "with QUESTIONs: the file of one owner (repeatable)")
+	fl.StringVar(&f.schema, "schema", "", "with QUESTIONs: the schema of the files")
+	fl.Float64Var(&f.epsilon, "epsilon", 1,
+		"with QUESTIONs: the most that all answers together may cost each owner's records")
+	fl.Float64Var(&f.delta, "delta", 1e-5, "with QUESTIONs: the delta of that epsilon")
 	fl.StringArrayVar(&f.set, "set", nil, "change one key of the run file, section.key=value (repeatable)")
 	fl.StringVar(&f.out, "out", "runs", "folder of run directories")
 	f.output.Register(c, "csv")

@@ -27,19 +27,19 @@ const proxyFromEnvironment = "env"
 
 func (f *reachFlags) register(fl *pflag.FlagSet) {
 	fl.StringVar(&f.listen, "listen", "",
-		"host:port to listen on, or none: on no port; default: the member's address of the roster")
+		"host:port to listen on, or none for no port; default: the member's address in the roster")
 	fl.BoolVar(&f.mdns, "mdns", false,
-		"announce this node in the local network, and look there for members who are not at their "+
-			"roster's address")
+		"announce this node on the local network, and look there for members who are not at their roster "+
+			"address")
 	fl.StringVar(&f.proxy, "proxy", "",
-		"http://host:port of an HTTP proxy to connect through; env: that of HTTPS_PROXY")
-	fl.StringVar(&f.proxyAuth, "proxy-auth", "", "file of one line name:password for the proxy")
+		"http://host:port of an HTTP proxy to connect through, or env for the one in HTTPS_PROXY")
+	fl.StringVar(&f.proxyAuth, "proxy-auth", "", "file with one line, name:password for the proxy")
 	fl.StringArrayVar(&f.relays, "relay", nil,
-		"host:port/key of a relay, as sotto relay prints it, to be reached by and to reach others by; "+
-			"may be repeated")
+		"host:port/key of a relay, as sotto relay prints it, through which this node and others reach each "+
+			"other (repeatable)")
 	fl.StringVar(&f.folder, "folder", "",
-		"folder that members have in common, to exchange frames as files where there is no connection; "+
-			"with --listen none, and neither --relay nor --proxy, by files alone")
+		"shared folder through which members exchange frames as files where they have no connection; with "+
+			"--listen none and neither --relay nor --proxy, files are the only way")
 }
 
 // folderAlone tells whether there are no connections at all.

@@ -28,18 +28,16 @@ func newLedgerRekey() *cobra.Command {
 	var f rekeyFlags
 	c := &cobra.Command{
 		Use:   "rekey DIR --key OLD --new NEW",
-		Short: "Replace the key of a ledger, or of all ledgers in a folder, by another one",
-		Long: cli.Unwrap(`Replace the key of a ledger, or of all ledgers in a policy's folder, by another one.
+		Short: "Replace the key of a ledger, or of all ledgers in a folder",
+		Long: `Replace the key of a ledger, or of all ledgers in a policy's folder, by another one.
 
-A record that both keys sign hands the ledger over: from there on the new key signs, budget and charges \
-stay. Whoever holds statements or
-heads by the old key can follow. A ledger that has the new key already is left as it is, so after a crash \
-the same command completes what it
-began. No node may have the ledgers open.
+A record that both keys sign hands the ledger over. From there on the new key signs; budget and
+charges stay. Anyone who holds statements or heads signed by the old key can follow the change. A
+ledger that already has the new key is left as it is, so after a crash the same command completes
+the change. No node may have the ledgers open.
 
-If the old key is lost or stolen, --i-understand lost-key takes the place of --key. Every later statement \
-says so, and nobody who trusts the
-old key can follow to the new one.`),
+If the old key is lost or stolen, give --i-understand lost-key in place of --key. Every later
+statement says so, and nobody who trusts the old key can follow the change to the new one.`,
 		Example: cli.Unwrap(`  sotto keygen --out new.key
   sotto ledger rekey ledger --key hospital-a.key --new new.key
   sotto ledger rekey ledger --new new.key --i-understand lost-key --reason stolen`),
@@ -69,16 +67,16 @@ old key can follow to the new one.`),
 	}
 	f.output.Register(c)
 	fl := c.Flags()
-	fl.StringVar(&f.key, "key", "", "file of the key that the ledgers have")
-	fl.StringVar(&f.next, "new", "", "file of the key that they get, as sotto keygen makes it")
+	fl.StringVar(&f.key, "key", "", "key file that the ledgers have now")
+	fl.StringVar(&f.next, "new", "", "key file that they get, made by sotto keygen")
 	passphraseFlag(c, &f.passphrase)
 	fl.StringVar(&f.newPassword, "new-passphrase-file", "",
 		"file or pipe whose first line is the passphrase of the new key; default: the terminal")
 	fl.StringVar(&f.reason, "reason", "",
-		"with lost-key: why, in at most 200 bytes that every later statement shows; default: lost")
+		"with lost-key: the reason, at most 200 bytes, which every later statement shows; default: lost")
 	fl.StringSliceVar(&f.iUnderstand, "i-understand", nil,
 		"override a refusal: lost-key (there is no old key to sign with), volatile (a file system that may "+
-			"lose what was synced)")
+			"lose synced data)")
 	return c
 }
 

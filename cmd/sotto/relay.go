@@ -21,11 +21,11 @@ func newRelay() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "relay --key FILE --listen HOST:PORT",
 		Short: "Carry connections between members of a roster who cannot connect to each other",
-		Long: cli.Unwrap(`Carry connections between members of a roster who cannot connect to each other.
+		Long: `Carry connections between members of a roster who cannot connect to each other.
 
-Members name it to their nodes with --relay. It serves them and nobody else, with a key of its own that \
-sotto keygen made.
-What it carries is encrypted between the members: it sees who talks to whom, when, and how much.`),
+Members give its address to their nodes with --relay. It serves members of the roster and nobody
+else, and has a key of its own, made by sotto keygen. What it carries is encrypted between the
+members: it sees who talks to whom, when, and how much.`,
 		Example: "  sotto relay --key relay.key --listen relay.example:4001 --roster roster.toml",
 		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

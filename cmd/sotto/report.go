@@ -24,16 +24,15 @@ func newReport() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "report RUN...",
 		Short: "Make one HTML page, SVG plots and CSV values from finished runs",
-		Long: cli.Unwrap(`Make one self-contained HTML page from finished runs, and beside it a folder with \
-every plot as SVG and its values as CSV.
+		Long: cli.Unwrap(`\
+Make one self-contained HTML page from finished runs, and beside it a folder with every plot as SVG
+and its values as CSV.
 
-RUN is a run directory, a sweep directory, a folder of run directories, or the state directory of a \
-finished node, whose page is for its owner alone. Runs that differ only in their \
-seed are drawn as one
-curve with its standard deviation, and settings are compared over the seeds that they share, in the page \
-and in differences.csv; runs of one setting show the range over agents. A run without privacy \
-among the others is
-what privacy's loss by class and agent is measured against.`),
+RUN is a run directory, a sweep directory, a folder of run directories, or the state directory of a
+finished node, whose page is for its owner alone. Runs that differ only in their seed are drawn as
+one curve with its standard deviation. Settings are compared over the seeds that they share, on the
+page and in differences.csv. Runs of one setting show the range over agents. If one of the runs has
+no privacy, the page shows what privacy costs each class and agent compared with it.`),
 		Example: "  sotto report runs/mnist-dsgd-1a2b3c4d\n  sotto report runs/ring-* runs/complete-* " +
 			"--out graphs.html\n  sotto report sweeps/sweep-sweep-1a2b3c4d --out sweep.html --plots plots",
 		Args: cli.Between(1, math.MaxInt, "one RUN or more"),
@@ -79,6 +78,6 @@ what privacy's loss by class and agent is measured against.`),
 	output.Register(c)
 	c.Flags().StringVar(&out, "out", "report.html", "file to write")
 	c.Flags().StringVar(&plots, "plots", "",
-		"folder of plots; default: the file's name without its ending, and -plots")
+		"folder of plots; default: the file's name without its ending, plus -plots")
 	return c
 }

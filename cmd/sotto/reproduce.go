@@ -21,19 +21,17 @@ import (
 	"sotto/reproduce/papers"
 )
 
-var reproduceLong = cli.Unwrap(`Run a published table or figure again and set it beside the published one.
+const reproduceLong = `Run a published table or figure again and print it beside the published one.
 
-Finished runs are rows of cells.csv in the study's directory, their wall times of times.csv; a \
-study that was stopped goes on
-with the same command. The table is printed and written there as CSV, Markdown and LaTeX, plots \
-as SVG. --finished
-makes them from the rows that are there, those of shards included, and runs nothing. --only runs a \
-part, and leaves the rest
-for later. "sotto reproduce list" names the \
-studies, each by two names:
-seed000-table1, which what it writes has, and dpdl2023-table1, by citation. Some, as those of \
-convergence, are no sweeps:
-they are made whole each time, and the rows of their tables carry seed, config digest and run hash.`)
+Finished runs are rows of cells.csv in the study's directory, and times.csv has their wall times. A
+study that was stopped resumes with the same command. The table is also written to that directory as
+CSV, Markdown and LaTeX, and the plots as SVG. --finished makes them from the rows that are there,
+including those of shards, and runs nothing. --only runs a part and leaves the rest for later.
+
+"sotto reproduce list" names the studies. Each has two names: seed000-table1, which its output uses,
+and dpdl2023-table1, which cites the paper. Some studies, such as those of convergence, are no
+sweeps: they run as a whole every time, and the rows of their tables carry seed, config digest and
+run hash.`
 
 // pageFormats are those of a study's table beside text and JSON.
 var pageFormats = []string{"csv", "markdown", "latex"}
@@ -61,7 +59,7 @@ func newReproduce() *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "reproduce STUDY",
-		Short: "Run a published table or figure again and set it beside the published one",
+		Short: "Run a published table or figure again and print it beside the published one",
 		Long:  reproduceLong,
 		Example: "  sotto reproduce list\n  sotto reproduce seed000-table1 --scale smoke\n  sotto " +
 			"reproduce seed000-table1 --scale full --dir docs/results/seed000\n  sotto reproduce " +
@@ -111,7 +109,7 @@ func newReproduce() *cobra.Command {
 		"smoke: under a minute, figures mean nothing; short: a stated part of a study whose full size "+
 			"takes weeks; full: the publication's size")
 	fl.StringVar(&dir, "dir", "", "directory of the study; default: reproductions/STUDY-SCALE")
-	fl.BoolVar(&finished, "finished", false, "report on the runs that are finished, run none")
+	fl.BoolVar(&finished, "finished", false, "report on the finished runs, and run nothing")
 	f.output.Register(c, pageFormats...)
 	f.live.Register(c)
 	cli.Formerly(c, "format", "output")
@@ -126,7 +124,7 @@ func newReproduceList() *cobra.Command {
 	var output cli.Output
 	c := &cobra.Command{
 		Use:   "list",
-		Short: "Name the studies",
+		Short: "List the studies",
 		Args:  cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			type study struct {

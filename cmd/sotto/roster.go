@@ -25,7 +25,7 @@ func newRoster() *cobra.Command {
 func registerRoster(c *cobra.Command, f *owner.Files) {
 	registerRosterFile(c, f)
 	c.Flags().StringVar(&f.RunFile, "experiment", "",
-		"run file; default: the one that the roster names, beside the roster")
+		"run file; default: the one that the roster names, in the roster's folder")
 }
 
 func registerRosterFile(c *cobra.Command, f *owner.Files) {
@@ -83,10 +83,11 @@ func newRosterNew() *cobra.Command {
 	registerRosterFile(c, &f)
 	output.Register(c)
 	c.Flags().StringVar(&missing, "missing", node.Wait,
-		"peers that miss a round's deadline: wait for them, or proceed with their weight on self")
-	c.Flags().DurationVar(&deadline, "deadline", time.Minute, "of a round")
+		"what to do about peers that miss a round's deadline: wait for them, or proceed and give their "+
+			"weight to the node's own model")
+	c.Flags().DurationVar(&deadline, "deadline", time.Minute, "deadline of a round")
 	c.Flags().DurationVar(&patience, "patience", 24*time.Hour,
-		"how long nothing may go on before a node ends with the names of those it waits for")
+		"how long a node goes without progress before it ends and names the members that it waits for")
 	return c
 }
 
@@ -96,7 +97,7 @@ func newRosterAdd() *cobra.Command {
 	var name, id, address string
 	c := &cobra.Command{
 		Use:     "add --name NAME --peer ID --addr HOST:PORT",
-		Short:   "Add a member; the last one completes the roster with the graph and its weights",
+		Short:   "Add a member; adding the last one fills in the graph and its weights",
 		Example: "  sotto roster add --name hospital-a --peer 3f5c... --addr hospital-a.example:4001",
 		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -214,6 +215,6 @@ func newRosterVerify() *cobra.Command {
 	registerRoster(c, &f)
 	output.Register(c)
 	c.Flags().StringVar(&previous, "previous", "",
-		"the roster that this one amends; default: it is not looked at")
+		"the roster that this one amends; default: none is compared")
 	return c
 }

@@ -38,7 +38,7 @@ func newRun() *cobra.Command {
 	var f runFlags
 	c := &cobra.Command{
 		Use:   "run [FILE]",
-		Short: "Simulate one experiment; without FILE a built-in task that needs no data",
+		Short: "Simulate one experiment; without FILE, a built-in task that needs no data",
 		Long: cli.Unwrap(`\
 Simulate one experiment and leave a run directory with its metrics, model, ledger and \
 privacy statement.
@@ -55,15 +55,15 @@ Without FILE a built-in task runs on generated data. An interrupted run (Ctrl-C)
 	fl := c.Flags()
 	fl.StringArrayVar(&f.set, "set", nil, "change one key of the run file, section.key=value (repeatable)")
 	fl.StringSliceVar(&f.iUnderstand, "i-understand", nil,
-		"override a refusal; recorded in every ledger and statement (delta)")
+		"override a refusal, and record that in every ledger and statement: delta")
 	fl.BoolVar(&f.suggest, "suggest", false,
-		"give what the file leaves out of rounds, batch size, clip, step sizes and graph as sotto plan "+
-			"--suggest proposes it")
+		"where the file leaves out rounds, batch size, clip, step sizes or graph, use what sotto plan "+
+			"--suggest proposes")
 	fl.StringVar(&f.seed, "seed", "", "seed, in place of the run file's")
 	cli.WorkersFlag(c, &f.workers,
 		"agents stepped at the same time; 0: one for each processor; changes no result")
 	fl.StringVar(&f.out, "out", "runs", "folder of run directories")
-	fl.StringVar(&f.resume, "resume", "", "go on with the interrupted run in this directory")
+	fl.StringVar(&f.resume, "resume", "", "resume the interrupted run in this directory")
 	f.output.Register(c)
 	f.live.Register(c)
 	cli.DataDirFlag(c, &f.dataDir)

@@ -20,13 +20,12 @@ func newStatus() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "status DIR",
 		Short: "What the node with this state directory is doing, or did last",
-		Long: cli.Unwrap(`What the node with this state directory is doing, or did last.
+		Long: `What the node with this state directory is doing, or did last.
 
-Exit code 0: it goes on, or has finished. 7: its process runs and does not go on; the reason is said. 6: no \
-process runs, and it has not
-finished. With --probe live 7 counts as 0, as a node that waits for others is well; a process that has \
-written no status for long does
-not count as alive.`),
+Exit code 0: the node makes progress, or has finished. 7: its process runs but makes no progress,
+and the reason is printed. 6: no process runs, and the run has not finished. With --probe live, 7
+counts as 0, because a node that waits for others is healthy; a process that has written no status
+for long does not count as alive.`,
 		Args: cli.Exactly(1, "one DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := output.Check(); err != nil {

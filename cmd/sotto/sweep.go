@@ -37,17 +37,18 @@ func newSweep() *cobra.Command {
 		Use:   "sweep FILE",
 		Short: "Run all combinations of a run file's [sweep] lists",
 		Long: cli.Unwrap(`\
-Run all combinations of the lists in a run file's section [sweep], as many at a time \
-as there are processors. A list of tables for a section varies several keys at once:
-privacy = [{mechanism = "none"}, {target_epsilon = 1.0}].
+Run all combinations of the lists in a run file's section [sweep], as many at a time as there are
+processors. A list of tables for a section varies several keys at once:
 
-Every finished cell is one row of cells.csv in the sweep's directory. A sweep that was stopped goes on with \
-the same
-command and ends with the same file; rows of other data than there are now are made again. \
-Shards split a sweep over machines; "sotto sweep merge" joins their \
-files, and in one directory the
-sweep without shards takes their rows over. With
---shards N the shard's number comes from JOB_COMPLETION_INDEX or SLURM_ARRAY_TASK_ID, counted from 0.`),
+  privacy = [{mechanism = "none"}, {target_epsilon = 1.0}]
+
+Every finished cell is one row of cells.csv in the sweep's directory. A sweep that was stopped
+resumes with the same command and ends with the same file. Rows made from other data than are there
+now are made again.
+
+Shards split a sweep over machines. "sotto sweep merge" joins their files; a sweep without shards in
+the same directory takes their rows over. With --shards N the shard's number comes from
+JOB_COMPLETION_INDEX or SLURM_ARRAY_TASK_ID, counted from 0.`),
 		Example: `  sotto sweep examples/sweep.toml
   sotto sweep examples/mnist-dsgd.toml --sweep topology.graph=ring,complete --sweep seed=1,2,3
   sotto sweep examples/sweep.toml --shard 0/4`,
@@ -64,7 +65,7 @@ sweep without shards takes their rows over. With
 	cli.WorkersFlag(c, &f.workers,
 		"cells at the same time; 0: one for each processor; changes no result")
 	fl.StringVar(&f.out, "out", "sweeps", "folder of sweep directories")
-	fl.BoolVar(&f.discard, "discard-runs", false, "keep the rows only, not the run directories")
+	fl.BoolVar(&f.discard, "discard-runs", false, "keep only the rows, not the run directories")
 	f.output.Register(c)
 	f.live.Register(c)
 	cli.DataDirFlag(c, &f.dataDir)
@@ -162,15 +163,14 @@ func newSweepMerge() *cobra.Command {
 		Use:   "merge CELLS...",
 		Short: "Join the cells files of a sweep's shards",
 		Long: cli.Unwrap(`\
-Join the cells files of a sweep's shards. A missing shard is refused by its number, and a missing row \
-before others by its cell.
-Files that lie elsewhere than in the sweep's own directory do not say of which sweep \
-they are: with --file rows are held against
-the sweep's run file, which also tells whether the last are missing. Without it rows \
-that a stopped shard lacks at its end are
-not seen, because files do not say how many cells the sweep has: compare the number of rows. \
-"sotto sweep FILE" in the directory
-of the shards takes all rows over, and makes what is missing.`),
+Join the cells files of a sweep's shards. If a shard is missing, the command refuses and names its
+number; if a row is missing before others, it names its cell.
+
+Files outside the sweep's own directory do not say which sweep they belong to. With --file their
+rows are checked against the sweep's run file, which also tells whether the last rows are missing.
+Without it, rows missing at the end of a stopped shard go unnoticed, because the files do not say
+how many cells the sweep has: compare the number of rows. "sotto sweep FILE" in the directory of the
+shards takes all rows over and runs what is missing.`),
 		Example: `  sotto sweep merge sweeps/name-sweep-1a2b3c4d/cells-*-of-4.csv --out cells.csv
   sotto sweep merge collected/cells-*-of-4.csv --file sweep.toml --out cells.csv`,
 		Args: cli.Between(1, math.MaxInt, "one CELLS or more"),
@@ -185,8 +185,9 @@ of the shards takes all rows over, and makes what is missing.`),
 	fl := c.Flags()
 	fl.StringVar(&f.out, "out", "", "file to write; default: standard output")
 	fl.StringVar(&file, "file", "", "the sweep's run file: rows of other settings or data are refused")
-	fl.StringArrayVar(&f.set, "set", nil, "with --file: as the sweep was run (repeatable)")
-	fl.StringArrayVar(&f.axes, "sweep", nil, "with --file: as the sweep was run (repeatable)")
+	fl.StringArrayVar(&f.set, "set", nil, "with --file: the --set that the sweep was run with (repeatable)")
+	fl.StringArrayVar(&f.axes, "sweep", nil,
+		"with --file: the --sweep that the sweep was run with (repeatable)")
 	cli.DataDirFlag(c, &f.dataDir)
 	return c
 }

@@ -35,27 +35,25 @@ func newTune() *cobra.Command {
 	var f tuneFlags
 	c := &cobra.Command{
 		Use:   "tune FILE",
-		Short: "Search for hyper-parameters: random search, population-based training",
-		Long: cli.Unwrap(`\
-Search over any keys of a run file, by its sections [tune] and [tune.space] or by flags:
+		Short: "Search for hyper-parameters by random search or population-based training",
+		Long: `Search over any keys of a run file, by its sections [tune] and [tune.space] or by flags:
 
   [tune]
   method = "random"        # or "pbt", population-based training
   metric = "accuracy"      # or "loss", of records held out from training; test records play no part
   validation = 0.1         # share of every agent's training records that is held out
-  seed = 1                 # of candidates; where the search is charged, only with simulated
-  set = ["data.dataset=glyphs", "rounds=100"]   # holds in the trials only
-  trials = 16              # random: their number; where the search is charged, the expected number
-  law = "geometric"        # random, charged: law of that number; or "logarithmic", "poisson"
-  score_noise_multiplier = 10.0                 # random, charged: noise of the score over what one record \
-adds
+  seed = 1                 # draws the trials; a charged search reads it only if simulated = true
+  set = ["data.dataset=glyphs", "rounds=100"]   # applies to the trials only
+  trials = 16              # random: how many; for a charged search, the expected number
+  law = "geometric"        # random, charged: distribution of that number; or "logarithmic", "poisson"
+  score_noise_multiplier = 10.0   # random, charged: noise of the score, relative to what one record adds
   score_clip = 5.0         # random, charged, metric loss: the largest loss that one record counts
-  population = 8           # pbt: members
+  population = 8           # pbt: number of trials that run side by side
   interval = 20            # pbt: rounds between perturbations; 0: a tenth of the run
-  quantile = 0.25          # pbt: the bottom share copies members of the top share, weights and all
-  resample = 0.25          # pbt: probability of a new value in place of a factor 1.2 or 0.8
-  simulated = false        # random, charged: trials by the seed, for research; protects nobody
-  accept_cost_not_included = false
+  quantile = 0.25          # pbt: the bottom share copies trials of the top share, weights included
+  resample = 0.25          # pbt: probability of a new value, in place of a factor 1.2 or 0.8
+  simulated = false        # random, charged: draw trials from the seed, for research; protects nobody
+  accept_cost_not_included = false   # the same as --not-private
 
   [tune.space]
   algorithm.step_size = { log = [0.01, 1.0] }
@@ -63,24 +61,21 @@ adds
   rounds = { integer = [50, 200] }
   model.hidden = { choice = [[16], [32, 16]] }
 
-Privacy. Trials on generated data (glyphs, linear-tasks, least-squares), or on a published data set that is \
-not the run's own, cost
-nobody anything. Random search on the run's own data, or on files of yours, is charged: each trial trains \
-privately, its score is
-a noisy release, and the number of trials is drawn from a law. The theorem of private selection needs \
-trials that nobody can
-tell apart, so they and their number follow from a secret, drawn once and kept in the search's directory. \
-What the search cost
-against those who see the chosen trial only is printed; against those who see all trials it is in \
-privacy.json. --simulated makes
-such a search by its seed: it protects nobody, and best.toml says so. Population-based training and trials
-without noise are refused on such data. --not-private lifts that: nothing is charged, and every result carries
-"tuned on private data, cost not included".
+Privacy. Trials on generated data, such as glyphs, or on a published data set that is not the run's
+own, cost nobody anything. Random search on the run's own data, or on files of yours, is charged:
+each trial trains privately, its score is a noisy release, and the number of trials is random. The
+theorem of private selection needs trials that nobody can tell apart. They and their number
+therefore follow from a secret, drawn once and kept in the search's directory. The command prints
+what the search cost against those who see only the chosen trial; privacy.json has the cost against
+those who see all trials.
 
-The search's directory has trials.csv, best.toml (the run file with the values found), tune.json, and where \
-it is charged
-privacy.json, ledger/ and secret.key; of that directory only best.toml and tune.json may then be shown. A \
-search that was stopped goes on with the same command.`),
+--simulated draws such a search from its seed: it protects nobody, and best.toml says so.
+Population-based training and trials without noise are refused on such data. --not-private lifts
+that: nothing is charged, and every result carries "tuned on private data, cost not included".
+
+The search's directory has trials.csv, best.toml (the run file with the values found) and tune.json.
+For a charged search it also has privacy.json, ledger/ and secret.key, and then only best.toml and
+tune.json may be shown. A search that was stopped resumes with the same command.`,
 		Example: `  sotto tune examples/tune.toml
   sotto tune examples/mnist-dsgd.toml --set 'tune.set=["data.dataset=fashion-mnist", "rounds=200"]' \
       --tune algorithm.step_size=log:0.01:1 --tune privacy.max_grad_norm=1,3,10
@@ -94,9 +89,9 @@ search that was stopped goes on with the same command.`),
 	fl.StringArrayVar(&f.space, "tune", nil,
 		"search one key: key=log:low:high, uniform:low:high, integer:low:high or a,b,c (repeatable)")
 	fl.BoolVar(&f.notPrivate, "not-private", false,
-		"charge nothing for a search on private data; every result is stamped")
+		"charge nothing for a search on private data; every result says so")
 	fl.BoolVar(&f.simulated, "simulated", false,
-		"make a charged search by its seed, for research; it protects nobody")
+		"draw a charged search from its seed, for research; it protects nobody")
 	cli.WorkersFlag(c, &f.workers,
 		"trials at the same time; 0: one for each processor; changes no result")
 	fl.StringVar(&f.out, "out", "tunes", "folder of search directories")

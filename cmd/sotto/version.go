@@ -18,7 +18,7 @@ func newVersion() *cobra.Command {
 	var output cli.Output
 	c := &cobra.Command{
 		Use:   "version",
-		Short: "Versions of program, engine and accountant",
+		Short: "Print the versions of program, engine and accountant",
 		Args:  cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := output.Check(); err != nil {

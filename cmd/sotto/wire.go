@@ -17,15 +17,16 @@ func newAuditWire() *cobra.Command {
 	var files []string
 	c := &cobra.Command{
 		Use:   "wire CAPTURE LEDGERDIR | STATEDIR",
-		Short: "Compare what has left a live node with what its ledger was charged for",
-		Long: cli.Unwrap(`Compare what has left a live node (sotto node --capture FILE) with what its ledger \
-was charged for.
+		Short: "Compare what a live node has sent with what its ledger was charged for",
+		Long: cli.Unwrap(`\
+Compare what a live node (sotto node --capture FILE) has sent with what its ledger was charged for.
 
-No message may leave in two versions, be it for two neighbors, and none for a round whose answers were not \
-charged; after the last charge a node only mixes. Which rounds ask is in the state directory, which may \
-stand in place of LEDGERDIR. Tokens and meetings are not compared with single charges: without any, none \
-may leave. Charges that were added because the ledger was rolled back count for the rounds between, and the \
-report says how many. The ledger itself is verified first. Exit code 3 when something does not hold.`),
+No message may leave in two versions, not even for two neighbors, and none for a round whose answers
+were not charged. After the last charge a node only mixes. The state directory says which rounds ask
+for answers, and may be given in place of LEDGERDIR. Tokens and meetings are not matched with single
+charges, but without any charge none may leave. Charges that were added because the ledger was
+rolled back count for the rounds between, and the report says how many there are. The ledger itself
+is verified first. Exit code 3 means that one of these does not hold.`),
 		Example: "  sotto node --roster roster.toml --key a.key --data a.csv --policy policy.toml --state " +
 			"a --capture a.wire\n  sotto audit wire a.wire ledger/4f1d",
 		Args: cli.Between(1, 2, "CAPTURE and LEDGERDIR, or STATEDIR"),
@@ -58,10 +59,10 @@ report says how many. The ledger itself is verified first. Exit code 3 when some
 		},
 	}
 	c.Flags().IntVar(&answers, "answers", 1,
-		"that the algorithm asks for in every round, in place of what the state directory says; 0: do not "+
-			"compare them")
+		"answers that the algorithm asks for in every round, in place of what the state directory says; 0: "+
+			"do not compare them")
 	c.Flags().StringArrayVar(&files, "roster", nil,
-		"an amended roster of the run, for a node that came with it; others stand in the capture")
+		"an amended roster of the run, for a node that joined with it; the capture holds the others")
 	f.output.Register(c)
 	return c
 }

@@ -28,17 +28,18 @@ type worthFlags struct {
 func (f *worthFlags) register(c *cobra.Command) {
 	fl := c.Flags()
 	fl.BoolVar(&f.ask, "worth", false,
-		"say what joining would bring, by simulations of the run on records that stand in for those of all "+
-			"members: of --data, or of one agent of a simulation; for the owner alone, nothing leaves")
-	fl.IntVar(&f.agent, "agent", 0, "with --worth of a simulation: the agent whose records are looked at")
+		"say what joining would bring the owner of --data, or one agent of a simulation, from simulations "+
+			"of the run on records that stand in for those of all members; for the owner alone, nothing "+
+			"leaves")
+	fl.IntVar(&f.agent, "agent", 0, "with --worth for a simulation: the agent whose records are used")
 	fl.IntSliceVar(&f.others, "others", nil,
-		"with --worth: how many records each other member has; default: as many as there are, and where "+
-			"nobody knows as many as the owner")
-	fl.Float64SliceVar(&f.epsilons, "epsilons", []float64{.5, 1, 3, 8}, "with --worth: what is looked at")
-	fl.IntVar(&f.worlds, "worlds", 20, "with --worth: simulations of each kind, at least 2")
+		"with --worth: how many records each other member has; default: their true number, or if nobody "+
+			"knows it as many as the owner has")
+	fl.Float64SliceVar(&f.epsilons, "epsilons", []float64{.5, 1, 3, 8},
+		"with --worth: the epsilons to simulate")
+	fl.IntVar(&f.worlds, "worlds", 20, "with --worth: number of simulations of each kind, at least 2")
 	cli.WorkersFlag(c, &f.workers,
-		"with --worth: simulations beside each other; 0: one for each processor; what is said does not "+
-			"depend on it")
+		"with --worth: simulations at the same time; 0: one for each processor; changes no result")
 }
 
 // check refuses flags of --worth without it.

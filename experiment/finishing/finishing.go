@@ -19,14 +19,14 @@ import (
 
 // Params are the keys of a run file's section [personal].
 type Params struct {
-	// Enabled makes every owner's own model at the end of the run.
+	// Enabled makes a model of its own for every owner at the end of the run.
 	Enabled bool `toml:"enabled"`
-	// Strengths are tried: how many records the prior counts as in each direction of the
-	// parameters. Each is above 0 and at most 1e9. Default: .001 to 10,000 by tens, of
-	// networks .1, 3 and 100.
+	// Strengths of the prior to try: how many records the prior counts as, in each
+	// direction of the parameters. Each is above 0 and at most 1e9. Default: powers of
+	// ten from .001 to 10,000; for networks .1, 3 and 100.
 	Strengths []float64 `toml:"strengths,omitempty"`
 	// Folds of the cross-validation on the owner's training records, 2 to 20; default 5,
-	// of networks 3.
+	// for networks 3.
 	Folds int `toml:"folds,omitempty"`
 	// Layers of a network that are trained around the shared model: "last" (default), or
 	// "all".

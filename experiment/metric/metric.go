@@ -23,17 +23,17 @@ import (
 
 // Params are the keys of [evaluate] that ask for probes.
 type Params struct {
-	// RMSE adds the root of every agent's mean squared error, of model least-squares.
+	// RMSE adds the root mean squared error of every agent, for model least-squares.
 	RMSE bool `toml:"rmse,omitempty"`
-	// Gradients is the number of training records of all agents together whose losses and
-	// gradients are looked at, at the mean of the models; 0: none. The simulation sees
+	// Gradients is the number of training records, over all agents, whose losses and
+	// gradients are measured at the mean of the models; 0: none. Only the simulation sees
 	// them, no agent does.
 	Gradients int `toml:"gradients,omitempty"`
 	// Estimation adds the root mean square distance of every agent's model, and of the
 	// mean of all models, from the hidden vector of generated data.
 	Estimation bool `toml:"estimation,omitempty"`
-	// Figures adds those of final models to the summary, beside a baseline: AUROC, log
-	// loss, calibration, R2 and others (package model/score).
+	// Figures adds figures of the final models to the summary, beside a baseline: AUROC,
+	// log loss, calibration, R2 and others (package model/score).
 	Figures bool `toml:"figures,omitempty"`
 	// Metrics are the names of further probes.
 	Metrics []string `toml:"metrics,omitempty"`

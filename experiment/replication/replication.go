@@ -31,13 +31,13 @@ type Params struct {
 	// UnbalancedWeights admits mixing weights whose columns do not sum to 1, such as
 	// uniform ones on irregular graphs.
 	UnbalancedWeights bool `toml:"unbalanced_weights,omitempty"`
-	// MicroBatches sums as many Poisson batches before one noise draw. The ledger charges
-	// their sum.
+	// MicroBatches is the number of Poisson batches that are summed before noise is drawn
+	// once. The ledger charges their sum.
 	MicroBatches int `toml:"microbatches,omitempty"`
-	// Uncharged admits, with noise, what was made from training records before the run: a
-	// graph with vectors = "data", or features and means of the data set. Noise is
-	// calibrated, and epsilon claimed, as if it were public; every ledger is charged an
-	// answer without noise for it, which makes the true epsilon infinite.
+	// Uncharged lets a run with noise use what was made from training records before the
+	// run: a graph with vectors = "data", or features and means of the data set. The
+	// noise is calibrated, and epsilon claimed, as if these were public. Every ledger is
+	// charged an answer without noise for them, which makes the true epsilon infinite.
 	Uncharged bool `toml:"uncharged,omitempty"`
 	PublishedNoise
 	// Sampling "one" makes every answer the gradient of one record, drawn uniformly, in
@@ -49,7 +49,7 @@ type Params struct {
 	UnsafeAlpha bool `toml:"unsafe_alpha,omitempty"`
 	// Clip "after-noise" has algorithm walk clip noisy answers to max_grad_norm, in place
 	// of the mean gradient before the noise. Epsilon is claimed for a gradient of that
-	// norm; the ledger charges the norm that the model and the rows bound.
+	// norm; the ledger charges the norm that the bounds on model and rows imply.
 	Clip string `toml:"clip,omitempty"`
 	// OneRecord has the operator of km with own_state see one uniformly drawn record in
 	// every round, as in the published Definition 2.

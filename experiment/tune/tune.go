@@ -28,34 +28,38 @@ const maxTrials = 100_000
 
 // tuneParams is the [tune] section, but for its table of keys, [tune.space].
 type tuneParams struct {
-	Method     string  `toml:"method"`     // random, or pbt: population-based training
-	Metric     string  `toml:"metric"`     // what trials are compared by: accuracy or loss
-	Validation float64 `toml:"validation"` // share of every agent's training records that scores trials
-	// Seed is of candidates and perturbations. A search that is charged draws its trials
-	// from a secret, and reads the seed only where it is simulated.
+	Method string `toml:"method"` // random, or pbt: population-based training
+	Metric string `toml:"metric"` // what trials are compared by: accuracy or loss
+	// share of every agent's training records that is held out to score trials
+	Validation float64 `toml:"validation"`
+	// Seed draws the trials and perturbations. A charged search draws its trials from a
+	// secret, and uses the seed only if it is simulated.
 	Seed uint64   `toml:"seed"`
-	Set  []string `toml:"set,omitempty"` // key=value of the run file that all trials have
+	Set  []string `toml:"set,omitempty"` // key=value of the run file, for the trials only
 
-	Trials int `toml:"trials"` // of random search; where the search is charged, their expected number
+	Trials int `toml:"trials"` // random: number of trials; for a charged search, their expected number
 
-	Population int     `toml:"population"` // pbt: how many trials run beside each other
+	Population int     `toml:"population"` // pbt: how many trials run side by side
 	Interval   uint64  `toml:"interval"`   // pbt: rounds between perturbations; 0: a tenth of the run
 	Quantile   float64 `toml:"quantile"`   // pbt: share of the trials that copy one of the best
 	Resample   float64 `toml:"resample"`   // pbt: probability that a copied value is drawn anew
 
 	chargeParams
-	// AcceptCost lets trials run on private data without a charge; every result carries
-	// the stamp.
+	// AcceptCost lets trials run on private data without a charge; every result then says
+	// that the cost is not included.
 	AcceptCost bool `toml:"accept_cost_not_included,omitempty"`
 }
 
 // chargeParams are the keys of [tune] that a charged search alone reads.
 type chargeParams struct {
 	// Law of the number of trials: geometric, logarithmic or poisson.
-	Law        string  `toml:"law"`
-	ScoreNoise float64 `toml:"score_noise_multiplier"` // noise of a trial's score over score_clip
-	ScoreClip  float64 `toml:"score_clip,omitempty"`   // largest loss that one record counts; 1 for accuracy
-	// Simulated makes a charged search by its seed, for research: it protects nobody.
+	Law string `toml:"law"`
+	// noise standard deviation of a trial's score, divided by score_clip
+	ScoreNoise float64 `toml:"score_noise_multiplier"`
+	// largest loss that one record can count; for accuracy it is 1
+	ScoreClip float64 `toml:"score_clip,omitempty"`
+	// Simulated draws the trials of a charged search from its seed, for research: it
+	// protects nobody.
 	Simulated bool `toml:"simulated,omitempty"`
 }
 

@@ -27,20 +27,20 @@ const policyVersion = 1
 // what it does not allow is refused, and its lifetime budget holds over all runs on the
 // same data.
 type Policy struct {
-	Version int `toml:"version"` // 1
-	// Ledger is the folder of the owner's ledgers, one for each population; relative to
-	// the policy file. It belongs to the owner and not to a run: no experiment can start
-	// a fresh one.
+	Version int `toml:"version"` // version of this format: 1
+	// Ledger is the folder of the owner's ledgers, one for each population; its path is
+	// relative to the policy file. It belongs to the owner and not to a run: no
+	// experiment can start a fresh one.
 	Ledger       string   `toml:"ledger"`
-	Algorithms   []string `toml:"algorithms"`    // names of those that may run
-	Peers        []string `toml:"peers"`         // ids of the other members that the owner takes part with
+	Algorithms   []string `toml:"algorithms"`    // algorithms that may run
+	Peers        []string `toml:"peers"`         // peer ids of the members that the owner takes part with
 	MinimumBatch float64  `toml:"minimum_batch"` // smallest expected number of records in a batch, >= 0
-	// Curious says whose secrets an adversary has against whom noise that members share
-	// must protect: "neighbors" (default), all whom the owner shares noise with; "one",
-	// any one member; "none".
+	// Curious is for noise that members share. It says whose secrets the adversary knows
+	// against whom this noise must protect: "neighbors" (default), those of all whom the
+	// owner shares noise with; "one", those of any one member; "none".
 	Curious string `toml:"curious,omitempty"`
-	// Liars says what becomes of a member that gave one round two contents: "name"
-	// (default) or "drop", which leaves it out of the run.
+	// Liars says what happens to a member that sent two different contents for one round:
+	// "name" (default) names it, "drop" also leaves it out of the run.
 	Liars string `toml:"liars,omitempty"`
 	// LogLevel is how much a node logs: debug, info, warn or error; "": as the command
 	// line says.
@@ -51,12 +51,12 @@ type Policy struct {
 // DatasetPolicy is the budget of one population whose records come as a data set, over
 // its whole life.
 type DatasetPolicy struct {
-	Name string `toml:"name"` // of the data set, as the run file has it in [data] dataset
-	// Population names the people that the budget belongs to, whatever the file they come
-	// in; default: Name. It is the owner's, and goes nowhere.
+	Name string `toml:"name"` // name of the data set, as in [data] dataset of the run file
+	// Population names the people that the budget belongs to, whatever file their records
+	// come in; default: Name. The name is for the owner alone, and is never sent.
 	Population string `toml:"population,omitempty"`
-	// KeyColumn is the column of the owner's file that names the person a record is of;
-	// "": none.
+	// KeyColumn is the column of the owner's file that names the person each record
+	// belongs to; "": none.
 	KeyColumn string `toml:"key_column,omitempty"`
 	// LifetimeEpsilon is the most that all runs on these people's records may cost
 	// together, at LifetimeDelta; above 0 and finite.

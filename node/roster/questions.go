@@ -11,14 +11,15 @@ import (
 // QuestionPolicy is what an owner allows to be asked of a data set by algorithm query. A
 // key that is not there allows all.
 type QuestionPolicy struct {
-	// Questions are the kinds that may be asked, such as "mean". Without the key: all.
+	// Questions are the kinds of questions that may be asked, such as "mean". Without the
+	// key: all.
 	Questions []string `toml:"questions,omitempty"`
-	// Columns are those that questions may name, in by and where too. Without the key:
-	// all.
+	// Columns are the columns that questions may name, also in by and where. Without the
+	// key: all.
 	Columns []string `toml:"question_columns,omitempty"`
-	// SmallestGroup is the least that min_records over the number of sums of a question
-	// may be: one for each group, bin and cell, more where a group needs several, as a
-	// mean its sum and its count.
+	// SmallestGroup refuses questions for which min_records divided by the number of sums
+	// is below it. A question needs one sum for each group, bin and cell, and more if a
+	// group needs several, such as a mean its sum and its count.
 	SmallestGroup float64 `toml:"smallest_group,omitempty"`
 	// Epsilon is the most that all questions of one run may cost; 0: no limit of its own.
 	Epsilon float64 `toml:"question_epsilon,omitempty"`

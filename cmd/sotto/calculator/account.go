@@ -52,7 +52,7 @@ func newAccountEpsilon() *cobra.Command {
 	var delta float64
 	c := &cobra.Command{
 		Use:     "epsilon",
-		Short:   "Epsilon at a delta",
+		Short:   "Epsilon for a given delta",
 		Example: "  sotto account epsilon --noise-multiplier 1 --sample-rate 0.01 --steps 1000 --delta 1e-5",
 		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -81,7 +81,7 @@ func newAccountDelta() *cobra.Command {
 	var epsilon float64
 	c := &cobra.Command{
 		Use:   "delta",
-		Short: "Delta at an epsilon",
+		Short: "Delta for a given epsilon",
 		Args:  cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := m.needNoise(cmd); err != nil {
@@ -236,7 +236,7 @@ func newAccountCompose() *cobra.Command {
 	var delta float64
 	c := &cobra.Command{
 		Use:   "compose FILE",
-		Short: "Epsilon of a JSON list of events, as ledgers hold them",
+		Short: "Epsilon of a JSON list of events, in the form in which ledgers hold them",
 		Args:  cli.Exactly(1, "one FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			events, err := readEvents(args[0])
@@ -301,7 +301,7 @@ func newAccountCurve() *cobra.Command {
 	var points int
 	c := &cobra.Command{
 		Use:   "curve",
-		Short: "Delta over epsilon, as CSV, SVG (log10 of delta) or JSON",
+		Short: "Delta as a function of epsilon, as CSV, SVG (log10 of delta) or JSON",
 		Args:  cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if points < 2 || points > 100_000 {

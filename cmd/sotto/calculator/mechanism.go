@@ -80,7 +80,7 @@ func (m *mechanismFlags) registerPair(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&m.adjacency, "adjacency", "add-remove", "add-remove, replace-one or zero-out")
 	f.StringVar(&m.unit, "unit", "record", "record, group (with --group) or owner")
-	f.IntVar(&m.group, "group", 0, "size of the group that is protected")
+	f.IntVar(&m.group, "group", 0, "size of the protected group")
 	f.StringVar(&m.accountant, "accountant", "",
 		"pld, rdp, gdp, kov or exact; default: the tightest that supports the mechanism")
 }
@@ -91,17 +91,19 @@ func (m *mechanismFlags) register(c *cobra.Command) {
 		"gaussian, laplace, discrete-gaussian, discrete-laplace, truncated-laplace, truncated-gaussian, "+
 			"randomized-response or eps-delta")
 	f.Float64Var(&m.noise, "noise-multiplier", 0,
-		"gaussian: noise standard deviation over max_grad_norm, under every adjacency")
+		"gaussian: noise standard deviation divided by max_grad_norm, under every adjacency")
 	f.Float64Var(&m.shift, "shift", 0,
-		"gaussian: sensitivity over max_grad_norm, as the events of a ledger have it (exact noise: 1.00098 "+
-			"and more, with what sums of floats round); default: 1, or 2 with replace-one")
+		"gaussian: sensitivity divided by max_grad_norm, as a ledger's events state it (with exact noise "+
+			"at least 1.00098, because it includes the rounding of sums); default: 1, or 2 with replace-one")
 	f.Float64Var(&m.scale, "scale", 0,
-		"other noise: Laplace b, discrete Gaussian sigma, truncated: scale, in the units of --sensitivity")
+		"other mechanisms: Laplace b, discrete Gaussian sigma or the scale of truncated noise, in the "+
+			"units of --sensitivity")
 	f.Float64Var(&m.sensitivity, "sensitivity", 1,
-		"sensitivity under the adjacency, in the units of --scale (laplace: L1)")
+		"sensitivity under the adjacency, in the units of --scale (laplace: in L1 norm)")
 	f.Float64Var(&m.bound, "bound", 0, "truncated noise: largest absolute value")
-	f.Float64Var(&m.probability, "probability", 0, "randomized response: probability of a uniform answer")
-	f.IntVar(&m.category, "categories", 2, "randomized response: number of answers")
+	f.Float64Var(&m.probability, "probability", 0,
+		"randomized response: probability of answering uniformly at random")
+	f.IntVar(&m.category, "categories", 2, "randomized response: number of possible answers")
 	f.Float64Var(&m.stepEpsilon, "step-epsilon", 0, "eps-delta: epsilon of one step")
 	f.Float64Var(&m.stepDelta, "step-delta", 0, "eps-delta: delta of one step")
 	f.IntVar(&m.dim, "dim", 1, "discrete Gaussian: number of coordinates")
@@ -116,7 +118,8 @@ func (m *mechanismFlags) register(c *cobra.Command) {
 	f.IntVar(&m.sampler.BatchSize, "batch-size", 0, "fixed-size: records in a step")
 	f.IntVar(&m.sampler.MaxBatchSize, "max-batch", 0, "truncated-poisson: largest batch")
 	f.IntVar(&m.sampler.Period, "period", 0, "shuffled and cyclic: steps in an epoch")
-	f.IntVar(&m.draws, "micro-batches", 1, "Poisson micro-batches summed before one noise draw")
+	f.IntVar(&m.draws, "micro-batches", 1,
+		"number of Poisson micro-batches that are summed before noise is drawn once")
 	f.IntVar(&m.steps, "steps", 1, "number of releases")
 	m.registerPair(c)
 	m.output.Register(c, m.more...)

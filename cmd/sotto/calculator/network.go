@@ -46,17 +46,15 @@ type sourceFlags struct {
 func newAccountNetwork() *cobra.Command {
 	var f networkFlags
 	c := &cobra.Command{
-		Use: "network",
-		Short: "Who learns what about whom when values are released once, with noise, and averaged over a " +
-			"graph",
+		Use:   "network",
+		Short: "Who learns what about whom when agents release one noisy value each and average over a graph",
 		Long: cli.Unwrap(`\
-Every agent releases one value with Gaussian noise and the network averages for some \
-rounds. The figures say how much of an agent's local
-privacy loss an observer, a coalition or a listener gets: leak 1 is all of it, 0 nothing, and epsilon \
-follows by the exact Gaussian
-formula. They stand beside the local guarantee against everyone and do not replace it. They hold for \
-averaging, not for training over many
-rounds, where other agents react to an agent's update.`),
+Every agent releases one value with Gaussian noise, and the network averages for some rounds. The
+figures say how much of an agent's local privacy loss an observer, a coalition or an eavesdropper
+gets: leak 1 is all of it, leak 0 nothing. Epsilon follows from the leak by the exact Gaussian
+formula. The figures add to the local guarantee, which holds against everyone, and do not replace
+it. They hold for averaging, not for training over many rounds, where other agents react to an
+agent's update.`),
 		Example: "  sotto account network --topology path --agents 3 --rounds 2 --adversary 2\n  sotto " +
 			"account network --topology hypercube --agents 256 --rounds 10 --adversary all --output svg > " +
 			"heat.svg\n" +
@@ -87,29 +85,30 @@ rounds, where other agents react to an agent's update.`),
 	f.source.register(fl)
 	fl.IntVar(&f.Rounds, "rounds", 10, "rounds of averaging, 0 to 100000")
 	fl.IntVar(&f.steps, "steps", 1,
-		"releases of each agent, with the rounds of averaging after each: what a partial view tells of "+
-			"training is an estimate, never a guarantee")
+		"releases of each agent, each followed by the rounds of averaging; what a partial view says about "+
+			"such training is an estimate, never a guarantee")
 	fl.StringVar(&f.Adversary, "adversary", "all",
-		"an agent (3), a coalition ({3,7}), all (every agent for itself), all-messages or eavesdropper")
+		"an agent (3), a coalition ({3,7}), all (each agent by itself), all-messages or eavesdropper")
 	fl.StringVar(&f.Method, "method", "plain", "plain, chebyshev, chebyshev-ns, jacobi or paper")
 	fl.Float64Var(&f.Dimension, "dimension", 2, "jacobi: spectral dimension of the graph, 1 for rings")
 	fl.Float64Var(&f.Noise, "noise-multiplier", 0,
-		"noise standard deviation over the clip; default 1, of a run its own")
+		"noise standard deviation divided by the clip; default: 1, with --run the run's own")
 	fl.Float64Var(&f.Epsilon, "epsilon", 0,
-		"in place of --noise-multiplier: the local epsilon, against everyone, that sets the noise")
-	fl.Float64Var(&f.Delta, "delta", 1e-5, "delta, above 0 and below 1; of a run its own")
+		"in place of --noise-multiplier: set the noise by the local epsilon, which holds against everyone")
+	fl.Float64Var(&f.Delta, "delta", 1e-5, "delta, above 0 and below 1; with --run the run's own")
 	fl.StringVar(&f.Adjacency, "adjacency", "add-remove",
-		"add-remove, replace-one or zero-out; of a run its own")
+		"add-remove, replace-one or zero-out; with --run the run's own")
 	fl.BoolVar(&f.SecureSum, "secure-sum", false,
 		"every agent gets only the weighted sum of a round's messages to it")
 	fl.BoolVar(&f.reference, "reference", false,
 		"print the published per-message formula beside the exact figures; it is not a bound")
 	fl.BoolVar(&f.reconstruct, "reconstruct", false,
-		"say also whose values an adversary would get exactly if nothing were noised")
+		"also say whose values an adversary would learn exactly if there were no noise")
 	f.output.Register(c, "csv", "svg")
 	cli.Formerly(c, "graph-seed", "seed")
 	fl.StringVar(&f.drawing, "draw", "",
-		"svg: heatmap, distance, coalition or graph; default: heatmap for several adversaries, else graph")
+		"with --output svg: heatmap, distance, coalition or graph; default: heatmap for several "+
+			"adversaries, else graph")
 	return c
 }
 
@@ -117,11 +116,11 @@ rounds, where other agents react to an agent's update.`),
 func (f *sourceFlags) register(fl *pflag.FlagSet) {
 	fl.StringVar(&f.family, "topology", "", "graph family, see sotto topology show")
 	fl.StringVar(&f.run, "run", "",
-		"the graphs of this run directory, in place of --topology; a run that averages has its own noise, "+
-			"rounds and method, and every run its own delta and adjacency")
+		"use the graphs of this run directory in place of --topology, with its delta and adjacency, and "+
+			"the noise, rounds and method of a run that averages")
 	fl.StringVar(&f.roster, "roster", "",
-		"the graphs of this roster, in place of --topology, and what --run takes, from the run file beside "+
-			"it")
+		"use the graphs of this roster in place of --topology, and take the rest from the run file beside "+
+			"it, as --run does")
 	fl.IntVar(&f.graph.Agents, "agents", 10, "number of agents")
 	fl.StringVar(&f.graph.Weights, "weights", "",
 		"metropolis, uniform, lazy, max-degree, or column for push-sum")

@@ -22,9 +22,9 @@ func newAccountStatement() *cobra.Command {
 		Use:   "statement DIR",
 		Short: "The privacy statements of a run or node, recomputed from the ledger, in words",
 		Long: cli.Unwrap(`\
-The privacy statements of a run directory or of a finished node's state directory, in words: who is \
+The privacy statements of a run directory, or of a finished node's state directory, in words: who is
 protected, what epsilon and delta mean, and epsilon as odds.
-The ledger is verified first. With --out it writes a page to print and sign.`),
+The ledger is verified first. With --out the command writes a page to print and sign.`),
 		Args: cli.Exactly(1, "one run's or node's DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := output.Check(); err != nil {

@@ -83,7 +83,7 @@ func newTopologyDraw() *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "draw [GRAPH]",
-		Short: "Draw a graph, or the one a run has used, as SVG or PNG",
+		Short: "Draw a graph, or the one that a run used, as SVG or PNG",
 		Example: "  sotto topology draw torus --agents 16 --out torus.svg\n  sotto topology draw " +
 			"er-fiedler --set target=0.06 --seed 7 --out sparse.png\n" +
 			"  sotto topology draw --run runs/mnist-dsgd-1a2b3c4d --out graph.svg",
@@ -134,7 +134,7 @@ func newTopologyDraw() *cobra.Command {
 	f.Register(c)
 	output.Register(c)
 	c.Flags().StringVar(&run, "run", "", "draw the graph of this run directory")
-	c.Flags().StringVar(&out, "out", "graph.svg", "file to write; its ending says the format, .svg or .png")
+	c.Flags().StringVar(&out, "out", "graph.svg", "file to write; its ending sets the format, .svg or .png")
 	return c
 }
 

@@ -24,7 +24,7 @@ func (f *GraphFlags) Register(c *cobra.Command) {
 	fl.StringVar(&f.Weights, "weights", "", "metropolis, uniform, lazy, max-degree, or column for push-sum")
 	fl.Uint64Var(&f.Seed, "seed", 1, "seed of random graphs")
 	fl.Float64Var(&f.Dropout, "dropout", 0, "probability that a link is missing from a round")
-	fl.Uint64Var(&f.Round, "round", 0, "round of a graph that changes, from 0")
+	fl.Uint64Var(&f.Round, "round", 0, "round to show, from 0, if the graph changes from round to round")
 	fl.StringArrayVar(&f.Set, "set", nil, "parameter of the graph, key=value (repeatable)")
 }
 

@@ -24,10 +24,11 @@ const anyPort = "127.0.0.1:0"
 // Register adds --live and --live-token-file.
 func (l *Live) Register(c *cobra.Command) {
 	c.Flags().StringVar(&l.address, "live", "",
-		"show on a page of this machine how it goes; --live=127.0.0.1:7080 names the address")
+		"show progress on a page that this machine serves; --live=127.0.0.1:7080 sets its address")
 	c.Flags().Lookup("live").NoOptDefVal = anyPort
 	c.Flags().StringVar(&l.tokenFile, "live-token-file", "",
-		"file with the token in the page's address, so that it stays the same; default: a random one")
+		"file with the token in the page's address, so that the address stays the same; default: a random "+
+			"token")
 }
 
 // Asked reports whether there is to be a page.

@@ -15,8 +15,9 @@ import (
 // alone, verbose adds what the program has, on standard error.
 func Manners(root *cobra.Command) {
 	fl := root.PersistentFlags()
-	fl.BoolP("quiet", "q", false, "results and errors only: no progress, no notes; of a daemon: warnings")
-	fl.BoolP("verbose", "v", false, "say more: paths, digests, times; of a daemon: all that it logs")
+	fl.BoolP("quiet", "q", false,
+		"print results and errors only, no progress or notes; a node logs warnings and errors")
+	fl.BoolP("verbose", "v", false, "also print paths, digests and times; a node logs everything")
 }
 
 // Quiet reports whether --quiet is given.

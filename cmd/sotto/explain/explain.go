@@ -30,11 +30,12 @@ func New(search any) *cobra.Command {
 	var output cli.Output
 	c := &cobra.Command{
 		Use:   "explain [KEY]",
-		Short: "What the keys of a run file or a policy mean: all, those of a section, or one",
-		Long: `Say what the keys of a run file mean, which values they take, and what holds without them.
-KEY is a section, a key of one, or a key alone; policy has those of an owner's policy. Some
-keys are there only where the section names a certain graph, data set, partition, model or
-algorithm. Without KEY all are listed.`,
+		Short: "Say what the keys of a run file or a policy mean: all keys, one section or one key",
+		Long: cli.Unwrap(`\
+Say what the keys of a run file mean, which values they take, and what applies without them. KEY is
+a section, a key with its section, or a key alone; "policy" stands for the keys of an owner's
+policy. Some keys exist only if the section names a certain graph, data set, partition, model or
+algorithm. Without KEY all keys are listed.`),
 		Example: "  sotto explain\n  sotto explain topology\n  sotto explain privacy.max_grad_norm\n" +
 			"  sotto explain batch_size --json",
 		Args: cli.AtMostOne("KEY"),

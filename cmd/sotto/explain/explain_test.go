@@ -64,7 +64,7 @@ func TestFinds(t *testing.T) {
 		"features":               {"with dataset = cifar-10", "movielens"},
 		"algorithm.step_size":    {"name = dinno", "name = central, dsgd"},
 		"algorithm.optimizer":    {"adam-bc", "adam-fresh"},
-		"seed":                   {"\nseed: ", "tune.seed", "of all that is drawn"},
+		"seed":                   {"\nseed: ", "tune.seed", "seed of all random draws"},
 		"personal":               {"personal.enabled: true or false"},
 		"data.bounds":            {"a table of lists of numbers"},
 		"evaluate.fold":          {"evaluate.fold: a whole number"},

@@ -27,10 +27,10 @@ func New() *cobra.Command {
 
 // ReadingFlags add the flags that say how an owner's file is written.
 func ReadingFlags(c *cobra.Command, how *schema.Reading) {
-	c.Flags().StringVar(&how.Delimiter, "delimiter", "", "comma, semicolon, tab or pipe; default: found")
+	c.Flags().StringVar(&how.Delimiter, "delimiter", "", "comma, semicolon, tab or pipe; default: detected")
 	c.Flags().StringVar(&how.Encoding, "encoding", "",
-		"utf-8, latin-1, windows-1252 or utf-16; default: found")
-	c.Flags().BoolVar(&how.DecimalComma, "decimal-comma", false, "numbers are written as 81,5")
+		"utf-8, latin-1, windows-1252 or utf-16; default: detected")
+	c.Flags().BoolVar(&how.DecimalComma, "decimal-comma", false, "numbers have a decimal comma, as in 81,5")
 }
 
 var readingNames = map[string]string{"delimiter": "--delimiter", "encoding": "--encoding",
@@ -42,11 +42,10 @@ func newSchemaDraft() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "draft FILE",
 		Short: "Propose a schema from one owner's CSV file (private: it holds values of records)",
-		Long: cli.Unwrap(`Propose a schema from one owner's CSV file. Bounds, categories and target values \
-come from its records and are
-marked "# private: agree on public values first". Replace them by public values before anybody else sees the \
-file, agree with the
-other owners, and write confirmed = true: records are refused until then.`),
+		Long: `Propose a schema from one owner's CSV file. Bounds, categories and target values come from its
+records and are marked "# private: agree on public values first". Replace them by public values
+before anybody else sees the file. Then agree with the other owners and write confirmed = true:
+records are refused until then.`,
 		Example: "  sotto data schema draft patients.csv --target outcome --out schema.toml",
 		Args:    cli.Exactly(1, "one FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -80,13 +79,13 @@ func newSchemaCheck() *cobra.Command {
 	var how schema.Reading
 	var output cli.Output
 	c := &cobra.Command{
-		Use:   "check SCHEMA FILE",
-		Short: "Tell an owner what of its CSV file falls outside a schema (exact figures: not private)",
-		Long: cli.Unwrap(`Tell an owner what of its CSV file falls outside a schema: numbers beyond bounds, \
-other texts, missing cells, rows
-that are left out, and how classes are spread. The figures are exact and for the owner alone. Exit code 2 \
-when the schema refuses a
-row.`),
+		Use: "check SCHEMA FILE",
+		Short: "Tell an owner what in its CSV file does not fit a schema (exact figures, for the owner " +
+			"alone)",
+		Long: cli.Unwrap(`\
+Tell an owner what in its CSV file does not fit a schema: numbers outside the bounds, unknown texts,
+missing cells, and rows that are left out. It also says how the classes are distributed. The figures
+are exact and for the owner alone. Exit code 2 means that the schema refuses a row.`),
 		Args: cli.Exactly(2, "SCHEMA and FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := output.Check(); err != nil {
@@ -159,10 +158,11 @@ func newSchemaDiff() *cobra.Command {
 	var output cli.Output
 	c := &cobra.Command{
 		Use:   "diff SCHEMA OTHER",
-		Short: "The first difference of two schemas; exit code 1 if there is one",
-		Long: cli.Unwrap(`Say whether two schemas mean the same by a record: their digests, and the first \
-difference, as it is in the first file
-("here") and in the second ("there"). A roster is a schema too: that which its members sign.`),
+		Short: "The first difference between two schemas; exit code 1 if there is one",
+		Long: cli.Unwrap(`\
+Say whether two schemas mean the same record: print their digests and the first difference, as it is
+in the first file ("here") and in the second ("there"). A roster counts as a schema too: the one
+that its members sign.`),
 		Example: "  sotto data schema diff schema.toml roster.toml",
 		Args:    cli.Exactly(2, "SCHEMA and OTHER"),
 		RunE: func(cmd *cobra.Command, args []string) error {

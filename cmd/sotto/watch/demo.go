@@ -67,11 +67,9 @@ func Demo() *cobra.Command {
 		Use:   "demo",
 		Short: "A first look in five steps, with the live page open: alone, together, graph, budget, attack",
 		Long: cli.Unwrap(`\
-A first look in five steps, with the live page open: agents that learn alone, together, on another graph, \
-under a smaller budget, and
-an auditor who attacks them. It takes under a minute and needs no data. On a terminal Enter goes on to the \
-next step; the page stays
-until Ctrl-C.`),
+A first look in five steps, with the live page open: agents learn alone, together, on another graph
+and under a smaller budget, and an auditor attacks them. It takes under a minute and needs no data.
+On a terminal, Enter goes on to the next step. The page stays until Ctrl-C.`),
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return demo(cmd, &l, out) },
 	}

@@ -14,13 +14,14 @@ func Live() *cobra.Command {
 	f := cli.Live{}
 	c := &cobra.Command{
 		Use:   "live DIR...",
-		Short: "Show on a page what runs, or ran before: runs, sweeps, searches, studies, audits, nodes",
+		Short: "Show a live page of runs, sweeps, searches, studies, audits or nodes, running or finished",
 		Long: cli.Unwrap(`\
-Show on a page what runs, or ran before, by the events.jsonl in its directory: of a run, a sweep, a search, \
-a study, an audit, or the state
-directory of a node. Several are shown beside each other. What has ended can be played back.
+Show a live page of what is running or has finished, from the events.jsonl in its directory: that of
+a run, a sweep, a search, a study or an audit, or the state directory of a node. Several directories
+are shown side by side. What has ended can be played back.
 
-The page is served on this machine alone, at an address with a token, and changes nothing. Ctrl-C ends it.`),
+The page is served on this machine alone, at an address with a token, and changes nothing. Ctrl-C
+ends it.`),
 		Example: `  sotto live runs/glyphs-7da8d481
   sotto live sweeps/graphs-sweep-1a2b3c4d --live=127.0.0.1:7080
   sotto live state`,

@@ -38,7 +38,7 @@ func Open() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().BoolVar(&only, "print", false, "print where the page is, and open nothing")
+	c.Flags().BoolVar(&only, "print", false, "print where the page is, without opening it")
 	return c
 }
 
