@@ -8,8 +8,8 @@ import (
 
 func accuracy(s reproduce.Sample) string { return s.Format("%.1f", "%.1f") }
 
-// ratios are R, forecast.Drowned, of the runs of study path by their budgets: the length of
-// the noise of all rounds and agents over the longest sum of clipped gradients
+// ratios are R, forecast.Drowned, of the runs of study path by their budgets: the length
+// of the noise of all rounds and agents over the longest sum of clipped gradients
 // (TestRatios).
 var ratios = map[string][]string{
 	"glyphs": {"1.3", "0.45", "0.14"},
