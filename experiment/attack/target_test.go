@@ -258,7 +258,7 @@ func tight(t *testing.T, many, more int) {
 			t.Fatal(err)
 		}
 		r, _ := attack(t, e, (*audit.Target).Step, audit.Options{Observations: c.n, Beta: .05, Seed: 7})
-		t.Logf("epsilon %g: at least %v of %v, ratio %v, %d observations; mu at least %.4g of %.4g",
+		t.Logf("epsilon %g: at least %v of %v, ratio %v, %d observations; mu at least %.6g of %.4g",
 			c.epsilon, r.EpsilonLower, r.Claimed, r.Ratio, r.Observations, r.Bounds[4].Mu,
 			account.ClipShift(account.AddRemove)/e.Plans[0].Noise)
 		if !(r.Ratio >= .8) || r.Violated {
