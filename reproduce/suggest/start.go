@@ -33,7 +33,7 @@ func (r run) start() sweep.Cell {
 		set("rounds=100")
 		set("privacy.max_grad_norm=1.0")
 		graph := "ring"
-		if r.table.agents == 4 {
+		if r.table.name == heart {
 			graph = "complete"
 		}
 		set("topology.graph=%q", graph)
