@@ -83,7 +83,7 @@ func boundedPair(b *body) pair {
 		// pUp, that above A has -Inf.
 		p, q := f(clamp(z)), f(clamp(z-d))
 		return loss.Tails{PUp: p, QUp: q, PLo: f(clamp(-z)), QLo: f(clamp(d - z))}
-	}), true, d < 1+1e-10}
+	}), true, d < 1+1e-10, nil}
 }
 
 // boundedLaw returns the distribution function on [-A, A], and the z below which the loss

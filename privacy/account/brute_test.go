@@ -135,7 +135,8 @@ func bigExpRat(x float64) *big.Rat {
 
 // TestBruteForceSamplers enumerates all batches of three records, of which the first is
 // the one that changes, under randomized response on their number of ones, and checks
-// that the samplers' bounds hold: Poisson is attained, fixed-size is bounded by RDP.
+// that the samplers' bounds hold: Poisson is attained, and so is fixed-size in one
+// direction.
 func TestBruteForceSamplers(t *testing.T) {
 	const q, keep = 0.3, 0.8 // the mechanism answers "some one in the batch" truthfully with probability keep
 	law := func(records []bool, weight func(batch int) float64) (yes float64) {
@@ -182,9 +183,10 @@ func TestBruteForceSamplers(t *testing.T) {
 	fixedSizeOfThree(t, eps0, law)
 }
 
-// fixedSizeOfThree: two of three records without replacement, one replaced: the Renyi
-// divergence stays below the amplified bound of a Gaussian mechanism that is at least as
-// bad at every order.
+// fixedSizeOfThree: two of three records without replacement, one replaced: delta is the
+// bound in one direction and not above it in the other, and the Renyi divergence stays
+// below the amplified bound of a Gaussian mechanism that is at least as bad at every
+// order.
 func fixedSizeOfThree(t *testing.T, eps0 float64, law func([]bool, func(int) float64) float64) {
 	two := func(batch int) float64 {
 		if batch == 3 || batch == 5 || batch == 6 {
@@ -193,6 +195,25 @@ func fixedSizeOfThree(t *testing.T, eps0 float64, law func([]bool, func(int) flo
 		return 0
 	}
 	p, r := law([]bool{true, false, false}, two), law([]bool{false, false, false}, two)
+	sampled := pair{loss.Subset(2./3, epsDeltaPair(eps0, 0).Source), true, false, nil}
+	for _, eps := range []float64{0, .05, .2, .5, .8, 1} {
+		there, back := hockey(p, r, eps), hockey(r, p, eps)
+		for _, mirrored := range []bool{false, true} {
+			bound := profileOf(sampled, mirrored, eps)
+			if math.Abs(there-bound) > 1e-12 || back > bound+1e-12 {
+				t.Errorf("fixed size at %v: exact %v and %v, bound %v", eps, there, back, bound)
+			}
+		}
+	}
+	pure := must(t)(FixedSizeSampled(3, 2, must(t)(EpsDelta(eps0, 0))))
+	acc := newPLD(t, ReplaceOne, Record())
+	if err := acc.Compose(pure, 1); err != nil {
+		t.Fatal(err)
+	}
+	i, err := acc.Epsilon(0)
+	if err != nil || hockey(p, r, i.Upper) > 1e-12 || hockey(p, r, i.Upper-.01) < 1e-4 {
+		t.Errorf("fixed size at delta 0: %v, %v", i, err)
+	}
 	// a/(2 s^2) >= R(a) of randomized response: R(a) <= a R(1)/2 fails, so use twice
 	s := 1 / math.Sqrt(eps0*math.Tanh(eps0/2))
 	c := loss.FixedSizeRenyi(2./3, s/math.Sqrt2)

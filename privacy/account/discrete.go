@@ -123,5 +123,5 @@ func discreteLaplacePair(a, d float64) pair {
 		x := math.Min(d-1, math.Max(0, math.Ceil((d-t/a)/2)-1)) // the loss is above t up to here
 		p, q := math.Exp(-a*(x+1))/(1+r), math.Exp(-a*(d-x))/(1+r)
 		return loss.Tails{PUp: 1 - p, QUp: q, PLo: p, QLo: 1 - q}
-	}), true, true}
+	}), true, true, nil}
 }

@@ -43,15 +43,15 @@
 //	name        holds                                                 lower bound
 //	pld         privacy loss distributions, any mechanism with a      yes
 //	            dominating pair; the default
-//	rdp         Renyi divergences; also fixed-size batches, private   0
-//	            selection, zCDP and RDP black boxes
+//	rdp         Renyi divergences; also private selection, zCDP and   0
+//	            RDP black boxes
 //	gdp, exact  unsampled Gaussian mechanisms, exactly                exact
 //	kov         (epsilon, delta) black boxes, optimally               0
 //
-// Sources: Doroshenko et al. 2022, Gopi, Lee, Wutschitz 2021 and Zhu, Dong, Wang 2022
-// (pld); Mironov 2017, Mironov, Talwar, Zhang 2019 and Wang, Balle, Kasiviswanathan 2019
-// (rdp); Balle, Wang 2018 and Dong, Roth, Su 2022 (gdp); Kairouz, Oh, Viswanath 2015
-// (kov).
+// Sources: Doroshenko et al. 2022, Gopi, Lee, Wutschitz 2021, Zhu, Dong, Wang 2022 and
+// Balle, Barthe, Gaboardi 2018 (pld); Mironov 2017, Mironov, Talwar, Zhang 2019 and Wang,
+// Balle, Kasiviswanathan 2019 (rdp); Balle, Wang 2018 and Dong, Roth, Su 2022 (gdp);
+// Kairouz, Oh, Viswanath 2015 (kov).
 //
 // Every answer is an [Interval]; its Upper is the guarantee and every error term is on
 // its side. What has no proof here is [ErrUnsupported], never an approximation:
@@ -60,7 +60,7 @@
 //	full batch                pld, gdp, rdp      the same       the same
 //	Poisson                   pld, rdp           pld            pld, rdp
 //	truncated Poisson         refused            pld, upper     refused
-//	fixed size, no replacing  refused            rdp            refused
+//	fixed size, no replacing  refused            pld, rdp       refused
 //	shuffled, cyclic          refused            no amplification (also ZeroOut)
 //
 // # Edge cases

@@ -246,7 +246,7 @@ func TestUnsupported(t *testing.T) {
 		TypeRDP:                {"pld": "", "rdp": "arzO", "gdp": "", "kov": ""},
 		TypePoisson:            {"pld": "arzG", "rdp": "az", "gdp": "", "kov": ""},
 		TypePoissonTruncated:   {"pld": "r", "rdp": "", "gdp": "", "kov": ""},
-		TypeFixedSize:          {"pld": "", "rdp": "r", "gdp": "", "kov": ""},
+		TypeFixedSize:          {"pld": "r", "rdp": "r", "gdp": "", "kov": ""},
 		TypeCyclic:             {"pld": "rz", "rdp": "rz", "gdp": "rz", "kov": ""},
 		TypeMixtureGaussian:    {"pld": "arz", "rdp": "", "gdp": "", "kov": ""},
 		TypeTree:               {"pld": "arzO", "rdp": "arzO", "gdp": "arzO", "kov": ""},

@@ -61,4 +61,4 @@ func gaussianCurve(mu float64) curve {
 }
 
 // gaussianPair is N(mu, 1) against N(0, 1).
-func gaussianPair(mu float64) pair { return pair{loss.Shifted(mu), true, true} }
+func gaussianPair(mu float64) pair { return pair{loss.Shifted(mu), true, true, nil} }

@@ -52,5 +52,5 @@ func laplacePair(e float64) pair {
 		}
 		p, q := math.Exp((t-e)/2)/2, math.Exp(-(e+t)/2)/2
 		return loss.Tails{PUp: 1 - p, QUp: q, PLo: p, QLo: 1 - q}
-	}), true, true}
+	}), true, true, nil}
 }

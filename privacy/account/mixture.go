@@ -169,7 +169,7 @@ func mixturePair(w, c []float64, antipodal bool) pair {
 			return v
 		}
 	}
-	return pair{loss.Source{Scan: scan}, antipodal, true}
+	return pair{loss.Source{Scan: scan}, antipodal, true, nil}
 }
 
 // lnMixture is ln sum_j w_j exp(c_j x - c_j^2/2) and its derivative.

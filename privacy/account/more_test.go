@@ -479,7 +479,7 @@ func TestWarnings(t *testing.T) {
 		"scale":        {func(r *Release) { r.Scale = 0.02 }, 1, 1e-5, 1},
 		"noise":        {func(*Release) {}, 0.2, 1e-5, 1},
 		"sampler":      {func(r *Release) { r.Sampler = Sampler{Kind: Shuffled, Period: 10} }, 1, 1e-5, 1},
-		"fixed size":   {func(r *Release) { r.Sampler.Kind = FixedSize }, 0.2, 1e-5, 2},
+		"fixed size":   {func(r *Release) { r.Sampler.Kind = FixedSize }, 0.2, 1e-5, 1},
 		"owner": {func(r *Release) {
 			r.Unit, r.Oracle, r.Sampler.Kind = Owner(), "grad", FullBatch
 		}, 1, 1e-5, 1},

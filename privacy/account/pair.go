@@ -11,8 +11,9 @@ import (
 // e^eps QUp. The direction (Q, P) is read off the same tails.
 type pair struct {
 	loss.Source
-	symmetric bool // (Q, P) has the same losses
-	tight     bool // some neighbouring data sets attain it, so that a lower bound follows
+	symmetric bool  // (Q, P) has the same losses
+	tight     bool  // some neighbouring data sets attain it, so that a lower bound follows
+	under     *pair // where it is not tight: a pair that some data sets attain; nil: none is known
 }
 
 // noisy reports a pair that is there; see noPair.
@@ -40,5 +41,5 @@ func atomPair(atoms []atom, pInf, qInf float64, symmetric bool) pair {
 	}
 	return pair{stateless(func(t float64) loss.Tails {
 		return cum[sort.Search(n, func(i int) bool { return atoms[i].loss > t })]
-	}), symmetric, true}
+	}), symmetric, true, nil}
 }

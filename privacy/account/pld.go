@@ -43,8 +43,7 @@ const pldSupported = "gaussian, gdp, discrete_gaussian (dim 1 or sigma_grid >= 3
 	"for any adjacency, unit record or group; for unit record or owner tree, discrete_laplace, " +
 	"bounded_noise, eps_delta and randomized_response " +
 	"(replace-one, zero-out); for unit record mixture_gaussian, poisson_truncated of Gaussian events " +
-	"(replace-one) and poisson of any of " +
-	"these (add-remove, zero-out)"
+	"(replace-one); of any of these fixed_size (replace-one) and poisson (add-remove, zero-out)"
 
 // noPair is that of an event without noise, whose epsilon is infinite.
 var noPair pair
@@ -106,7 +105,13 @@ func (d *PrivacyLoss) epsilon(delta float64, lower bool, ways []bool) (Interval,
 		if err != nil {
 			return Interval{}, err
 		}
-		return w.epsilon(delta, lower, ways)
+		i, err := w.epsilon(delta, lower, ways)
+		if a, below := w.attained(); err == nil && lower && below {
+			if j, err := a.epsilon(delta, true, bothWays); err == nil {
+				i.Lower = math.Min(i.Upper, math.Max(i.Lower, j.Lower))
+			}
+		}
+		return i, err
 	})
 }
 
@@ -121,6 +126,11 @@ func (d *PrivacyLoss) Delta(epsilon float64) (Interval, error) {
 			return Interval{}, err
 		}
 		i, err := w.delta(epsilon)
+		if a, below := w.attained(); err == nil && below {
+			if j, err := a.delta(epsilon); err == nil {
+				i.Lower = math.Min(i.Upper, math.Max(i.Lower, j.Lower))
+			}
+		}
 		return d.visible(i, l, epsilon), err
 	})
 }
@@ -130,7 +140,8 @@ func (d *PrivacyLoss) Describe() Description {
 	return Description{Method: "pld, connect-the-dots with error terms", Provenance: "proved",
 		Citations: []string{"Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022, arXiv 2207.04380",
 			"Gopi, Lee, Wutschitz 2021, arXiv 2106.02848",
-			"Zhu, Dong, Wang 2022, arXiv 2106.08567"},
+			"Zhu, Dong, Wang 2022, arXiv 2106.08567",
+			"Balle, Barthe, Gaboardi 2018, arXiv 1807.01647"},
 		Assumptions: []string{"round-off of the Fourier transform is below its estimate"}}
 }
 

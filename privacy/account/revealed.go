@@ -48,5 +48,5 @@ func revealedPair(weights, mus []float64, rest float64) pair {
 			v.QLo += w * upperTail(-x)
 		}
 		return v
-	}), true, false}
+	}), true, false, nil}
 }

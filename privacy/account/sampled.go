@@ -21,15 +21,11 @@ var poissonKind = kind{
 		}
 		return func(a float64) float64 { return loss.SampledGaussianRenyi(b.rate, 1/mu, a) }, nil
 	},
-	pure: func(b *body, r relation) float64 { // e^eps' = 1 + q (e^eps - 1), both directions
-		e := pureEpsilon(b.event, r)
-		switch {
-		case !r.alone() || r.adjacency == ReplaceOne:
+	pure: func(b *body, r relation) float64 {
+		if !r.alone() || r.adjacency == ReplaceOne {
 			return math.Inf(1)
-		case e > 700:
-			return e
 		}
-		return math.Log1p(b.rate * math.Expm1(e))
+		return amplified(pureEpsilon(b.event, r), b.rate)
 	},
 	box: func(b *body, r relation) (eps, delta float64, ok bool) {
 		e := pureEpsilon(b, r)
@@ -62,6 +58,13 @@ var fixedSizeKind = kind{
 	normalise: sampled(func(b *body) error {
 		return bad(b.batch >= 1 && b.batch <= b.population, "batch", b.batch, "1 to population")
 	}),
+	pair: fixedSizeFor,
+	pure: func(b *body, r relation) float64 {
+		if !r.alone() || r.adjacency != ReplaceOne {
+			return math.Inf(1)
+		}
+		return amplified(pureEpsilon(b.event, r), float64(b.batch)/float64(b.population))
+	},
 	rdp: func(b *body, r relation) (curve, error) {
 		mu, ok := gaussianMu(b.event)
 		if !ok || !r.alone() || r.adjacency != ReplaceOne {
@@ -92,6 +95,14 @@ var cyclicKind = kind{
 		}
 		return t.keep(dst, list, b, n), nil
 	},
+}
+
+// amplified is e' with e^e' = 1 + q (e^e - 1).
+func amplified(e, q float64) float64 {
+	if e > 700 {
+		return e
+	}
+	return math.Log1p(q * math.Expm1(e))
 }
 
 // PoissonSampled keeps each record independently with probability rate in [0, 1] before
@@ -241,6 +252,28 @@ func truncatedFor(b *body, r relation) (pair, error) {
 	return p, nil
 }
 
+// fixedSizeFor holds for every mechanism with a pair that is the same in both directions.
+// Clipped sums attain one half of it: the replaced record is C or -C, all others -C.
+func fixedSizeFor(b *body, r relation) (pair, error) {
+	if !r.alone() || r.adjacency != ReplaceOne {
+		return noPair, errNoProof
+	}
+	in, err := r.pairOf(b.event)
+	switch {
+	case err != nil || !in.noisy():
+		return noPair, err
+	case !in.symmetric:
+		return noPair, errNoProof
+	}
+	q := float64(b.batch) / float64(b.population)
+	p := pair{loss.Subset(q, in.Source), true, false, nil}
+	if _, ok := gaussianMu(b.event); ok && !b.coarse() {
+		under := poissonPair(q, in)
+		p.under = &under
+	}
+	return p, nil
+}
+
 // largestBatch is the largest max_batch: a tail of so many is a sum of as many
 // logarithms.
 const largestBatch = 10_000_000
@@ -281,7 +314,9 @@ func binomialRun(n, k int, q float64) float64 {
 }
 
 // poissonPair is add-remove sampling of a mechanism; see [loss.Sampled].
-func poissonPair(q float64, in pair) pair { return pair{loss.Sampled(q, in.Source), false, in.tight} }
+func poissonPair(q float64, in pair) pair {
+	return pair{loss.Sampled(q, in.Source), false, in.tight, nil}
+}
 
 // antipodalPair is (1-q)N(0) + qN(m) against (1-q)N(0) + qN(-m), unit variance: Poisson
 // sampling of a Gaussian of sensitivity 2m under replace-one. It dominates all pairs of
@@ -290,7 +325,7 @@ func poissonPair(q float64, in pair) pair { return pair{loss.Sampled(q, in.Sourc
 // opposite signs, so that by Gaussian interpolation it grows with both variances and
 // falls with the covariance; the extreme is the antipodal pair. It is not the add-remove
 // curve at half the noise.
-func antipodalPair(q, m float64) pair { return pair{loss.Antipodal(q, m), true, true} }
+func antipodalPair(q, m float64) pair { return pair{loss.Antipodal(q, m), true, true, nil} }
 
 // blendPair is a public coin between two pairs: its profile is the weighted sum of
 // theirs.
@@ -302,5 +337,5 @@ func blendPair(w float64, a, b pair) pair {
 			return loss.Tails{PUp: (1-w)*u.PUp + w*v.PUp, QUp: (1-w)*u.QUp + w*v.QUp,
 				PLo: (1-w)*u.PLo + w*v.PLo, QLo: (1-w)*u.QLo + w*v.QLo}
 		}
-	}}, a.symmetric && b.symmetric, a.tight && b.tight}
+	}}, a.symmetric && b.symmetric, a.tight && b.tight, nil}
 }

@@ -29,8 +29,6 @@ func Warnings(r Release, noise, delta float64, records int) []string {
 	}
 	say(noise > 0 && noise < 0.3,
 		"noise multiplier %.3g is below 0.3: a single participation is nearly visible", noise)
-	say(r.Sampler.Kind == FixedSize,
-		"fixed-size batches are accounted by RDP only, which is looser than PLD for Poisson sampling")
 	say(r.Sampler.Kind == Shuffled || r.Sampler.Kind == Cyclic,
 		"%v batches are accounted without any amplification by sampling", r.Sampler.Kind)
 	say(r.Unit.Kind == UnitOwner && r.Oracle == "grad", "the unit is an owner but the clip bounds one record")

@@ -2,6 +2,7 @@ package account
 
 import (
 	"math"
+	"slices"
 
 	"sotto/privacy/account/gdp"
 	"sotto/privacy/account/loss"
@@ -63,6 +64,22 @@ func (w *workload) tight() bool {
 		}
 	}
 	return true
+}
+
+// attained is a workload that some data sets have, below w where w is only a bound.
+func (w *workload) attained() (a workload, below bool) {
+	a = *w
+	a.pairs = slices.Clone(w.pairs)
+	for i, p := range w.pairs {
+		if p.tight {
+			continue
+		}
+		if p.under == nil {
+			return a, false
+		}
+		a.pairs[i], below = *p.under, true
+	}
+	return a, below && !w.bound
 }
 
 // trivial answers what needs no composition of grids.

@@ -87,7 +87,7 @@ func TestWalkSmoke(t *testing.T) {
 }
 
 // Uniform draws of one owner among 2,000, hidden, at the curator's noise cost epsilon 10,
-// and hardly less.
+// and hardly less, by RDP; less than 7 by PLD.
 func TestCuratorNoise(t *testing.T) {
 	run := account.Plan{
 		Accountant:      "rdp",
@@ -105,6 +105,10 @@ func TestCuratorNoise(t *testing.T) {
 	}
 	if eps, err := account.Epsilon(run, 1e-6); err != nil || eps.Upper > 10 || eps.Upper < 9.9 {
 		t.Errorf("epsilon %v, %v", eps, err)
+	}
+	run.Accountant = "pld"
+	if eps, err := account.Epsilon(run, 1e-6); err != nil || eps.Upper > 6.97 || eps.Lower < 6.5 {
+		t.Errorf("epsilon %v by PLD, %v", eps, err)
 	}
 }
 

@@ -121,6 +121,54 @@ func Sampled(q float64, in Source) Source {
 	}}
 }
 
+// Subset bounds a mechanism whose batch is drawn without replacement, where one record is
+// replaced in the data set. q is the share of the records in a batch, in (0, 1]; the pair
+// (P, Q) of in dominates the mechanism, in both directions, for batches that differ in
+// one record. Then H_a <= q H_b with b = 1+(a-1)/q for a >= 1 (Balle, Barthe, Gaboardi
+// 2018, Theorem 9: a batch with the record and one without it also differ in one record).
+// That is the profile of (1-q)Q + qP against Q. The relation is symmetric, so that the
+// pair is this one at losses above 0, its mirror image below, and has the rest of its
+// mass at 0. Where in is Gaussian one release attains the bound: all other records are
+// -C, the replaced one is C or -C.
+func Subset(q float64, in Source) Source {
+	above := Sampled(q, in)
+	lnQ := math.Log(q)
+	const far = 40
+	// of the mechanism's loss L: -ln(1-q+q e^-L) > t
+	below := func(t float64) float64 {
+		if t < -far {
+			return t + lnQ
+		}
+		return -math.Log1p(math.Expm1(-t) / q)
+	}
+	mix := func(v Tails) Tails {
+		return Tails{v.PUp, (1-q)*v.PUp + q*v.QUp, v.PLo, (1-q)*v.PLo + q*v.QLo}
+	}
+	return Source{func() Scan {
+		low, high := in.Scan(), above.Scan()
+		return func(t float64) Tails {
+			if t < 0 {
+				return mix(low(below(t)))
+			}
+			return high(t)
+		}
+	}, func() fill {
+		low, high := in.filler(), above.filler()
+		var u column
+		return func(out []Tails, t []float64) {
+			n := 0
+			for ; n < len(t) && t[n] < 0; n++ {
+				u[n] = below(t[n])
+			}
+			low(out[:n], u[:n])
+			for i := range n {
+				out[i] = mix(out[i])
+			}
+			high(out[n:], t[n:])
+		}
+	}}
+}
+
 // Antipodal is (1-q)N(0) + qN(m) against (1-q)N(0) + qN(-m), unit variance.
 func Antipodal(q, m float64) Source {
 	lnC := math.Log(q) - m*m/2

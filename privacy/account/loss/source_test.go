@@ -14,6 +14,9 @@ func TestFillIsScan(t *testing.T) {
 		"seldom":         Sampled(1e-7, Shifted(3)),
 		"often":          Sampled(1-0x1p-53, Shifted(.5)),
 		"antipodal":      Antipodal(.02, .7),
+		"subset":         Subset(.02, Shifted(1.4)),
+		"all":            Subset(1, Shifted(.5)),
+		"one of many":    Subset(1e-6, Shifted(3)),
 		"sampled twice":  Sampled(.3, Sampled(.1, Shifted(2))),
 		"without a fill": Sampled(.2, Source{Scan: Shifted(1).Scan}),
 	} {
@@ -48,6 +51,7 @@ func TestSourcesAtZero(t *testing.T) {
 		"antipodal": {Antipodal(q, mu), Tails{(1-q)*.5 + q*.5*math.Erfc(-mu/math.Sqrt2),
 			(1-q)*.5 + q*.5*math.Erfc(mu/math.Sqrt2), (1-q)*.5 + q*.5*math.Erfc(mu/math.Sqrt2),
 			(1-q)*.5 + q*.5*math.Erfc(-mu/math.Sqrt2)}},
+		"subset": {Subset(q, Shifted(mu)), Tails{(1-q)*above + q*with, above, (1-q)*with + q*above, with}},
 	} {
 		var got [1]Tails
 		tc.s.filler()(got[:], []float64{0})
