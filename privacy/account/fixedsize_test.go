@@ -69,9 +69,9 @@ func TestFixedSizeAgainstQuadrature(t *testing.T) {
 			t.Fatal(err)
 		}
 		q, mu := float64(c.batch)/float64(c.population), 2/c.noise
-		law := subsetLaw(q, mu, 1<<14, c.steps)
+		law := subsetLaw(q, mu, 1<<12, c.steps)
 		law.rough = subsetLaw(q, mu, 1<<10, c.steps)
-		at, share, slope := law.profile(i.Upper, c.delta, 1<<17)
+		at, share, slope := law.profile(i.Upper, c.delta, 1<<16)
 		if off := share / slope / i.Upper; !(off < 1e-3) {
 			t.Errorf("%+v: the quadrature may err by %.2g of epsilon", c, off)
 		}
