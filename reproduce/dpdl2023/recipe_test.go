@@ -13,7 +13,7 @@ import (
 func TestRecipe(t *testing.T) {
 	trial := 0
 	rows := reproducetest.Rows(recipeCells(false), func(v []string) float64 {
-		if v[0] == "glyphs" && v[2] == "1" {
+		if v[1] == "glyphs" && v[3] == "1" {
 			trial++
 			return .97 + .005*float64((trial-1)%5)
 		}
@@ -25,13 +25,13 @@ func TestRecipe(t *testing.T) {
 	}
 	want := map[string]string{
 		"glyphs|1|1": "glyphs|1|1|89.66 ± 0.51|DP-DiNNO|98.00 ± 0.79|+8.34|92.04 ± " +
-			"0.84|+5.96|9.99",
+			"0.84|+5.96|9.99|0|98.00 ± 0.79|+8.34|9.99",
 		"glyphs|0.06|1": "glyphs|0.06|1|89.16 ± 0.82|DP-DSGT|98.00 ± 0.79|+8.84|92.04 ± " +
-			"0.84|+5.96|9.99",
+			"0.84|+5.96|9.99|0|98.00 ± 0.79|+8.84|9.99",
 		"fashion-mnist|1|0.5": "fashion-mnist|1|0.5|86.22 ± 0.58|DP-DiNNO|50.00 ± 0.00|-36.22|90.82 ± " +
-			"1.14|-40.82|9.99",
+			"1.14|-40.82|9.99|0|50.00 ± 0.00|-36.22|9.99",
 		"fashion-mnist|0.06|0.5": "fashion-mnist|0.06|0.5|84.53 ± 1.29|DP-DSGT|50.00 ± 0.00|-34.53|90.82 " +
-			"± 1.14|-40.82|9.99",
+			"± 1.14|-40.82|9.99|0|50.00 ± 0.00|-34.53|9.99",
 	}
 	for _, r := range d.Rows {
 		if w, ok := want[strings.Join(r[:3], "|")]; ok && strings.Join(r, "|") != w {
