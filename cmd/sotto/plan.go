@@ -42,9 +42,9 @@ func newPlan() *cobra.Command {
 
 With FILE, for a simulation: every agent's batches, noise and epsilon. With --data and --policy, for
 an owner: what taking part as one member of a roster means for its own data, as "sotto node --check"
-says it. The roster need not be signed yet. Nothing leaves, and nothing is charged. Lines that begin
-with FAULT say what would stop the node. The exit code is then 1, unless the only fault is a disk
-that may lose synced data, which can be overridden.
+says it. The roster need not be signed yet. Nothing leaves, and nothing is charged. Lines with
+FAULT after their title say what would stop the node. The exit code is then 1, unless the only fault
+is a disk that may lose synced data, which can be overridden.
 
 With --worth it says what joining would bring an owner, at several epsilons, from simulations on
 records that stand in for those of all members.`,
@@ -306,7 +306,7 @@ func (f *nodeFlags) preflight(w io.Writer, m *owner.Membership) error {
 		return err
 	}
 	if faults > 0 {
-		return codeError{fmt.Errorf("%d of the lines above begin with FAULT: the node would not run through",
+		return codeError{fmt.Errorf("%d of the lines above say FAULT: the node would not run through",
 			faults), exitFailed}
 	}
 	return nil

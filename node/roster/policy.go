@@ -40,7 +40,8 @@ type Policy struct {
 	// owner shares noise with; "one", those of any one member; "none".
 	Curious string `toml:"curious,omitempty"`
 	// Liars says what happens to a member that sent two different contents for one round:
-	// "name" (default) names it, "drop" also leaves it out of the run.
+	// "name" (default) names it, "drop" also refuses its messages: under missing proceed
+	// rounds go on without it, under wait they wait for it.
 	Liars string `toml:"liars,omitempty"`
 	// LogLevel is how much a node logs: debug, info, warn or error; "": as the command
 	// line says.

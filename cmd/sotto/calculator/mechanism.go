@@ -94,7 +94,8 @@ func (m *mechanismFlags) register(c *cobra.Command) {
 		"gaussian: noise standard deviation divided by max_grad_norm, under every adjacency")
 	f.Float64Var(&m.shift, "shift", 0,
 		"gaussian: sensitivity divided by max_grad_norm, as a ledger's events state it (with exact noise "+
-			"at least 1.00098, because it includes the rounding of sums); default: 1, or 2 with replace-one")
+			"above 1, because it includes the rounding of sums, and for several records at least "+
+			"1.00098); default: 1, or 2 with replace-one")
 	f.Float64Var(&m.scale, "scale", 0,
 		"other mechanisms: Laplace b, discrete Gaussian sigma or the scale of truncated noise, in the "+
 			"units of --sensitivity")
