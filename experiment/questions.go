@@ -36,8 +36,8 @@ type QuestionParams struct {
 	// ModelDigest is the digest of the model, in hex. It is filled in; if you give one,
 	// it is checked.
 	ModelDigest string `toml:"model_digest,omitempty"`
-	// Records says which records are asked about: all (default), or in a simulation those
-	// that are held out for tests.
+	// Records says which records are asked about: "all" (default) or, in a simulation and
+	// with model, "test": those that the model's run held out for tests.
 	Records string `toml:"records,omitempty"`
 
 	questions *query.Plan // compiled for the records' variables; nil: the run learns
