@@ -32,8 +32,8 @@ type Adversaries struct {
 	//	            paper's knowledge of all honest vectors
 	//	stale       its first message, again and again
 	Attack string `toml:"attack,omitempty"`
-	// Scale is s > 0; default 1 for sign-flip, 1000 for large-norm and 1.5 for alie. stale
-	// has none.
+	// Scale is s > 0; default 1 for sign-flip, 1000 for large-norm and 1.5 for alie.
+	// stale has none.
 	Scale float64 `toml:"attack_scale,omitempty"`
 }
 

@@ -145,8 +145,8 @@ type ModelParams struct {
 // EvaluateParams is the [evaluate] section.
 type EvaluateParams struct {
 	// Every is the number of rounds between two tests of the models: of wakes of all
-	// agents together, or of steps of each token, if the algorithm has no rounds. Default:
-	// a tenth of the run.
+	// agents together, or of steps of each token, if the algorithm has no rounds.
+	// Default: a tenth of the run.
 	Every uint64 `toml:"every" allowed:"1 or more"`
 	// On says what each agent's model is tested on: "all" (default), the whole test set;
 	// "own", the agent's own test records or, if it has none, those that validation holds
