@@ -284,7 +284,7 @@ var runName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 func (f *File) validate() error {
 	if !runName.MatchString(f.Run.Name) {
 		return f.Refuse("name", f.Run.Name,
-			"letters, digits, dot, dash and underscore, 1 to 64, not a dash or dot first")
+			"letters, digits, dot, dash and underscore, 1 to 64, a letter or digit first")
 	}
 	if f.Run.Rounds < 1 || f.Run.Rounds > 1<<32 {
 		return f.Refuse("rounds", f.Run.Rounds, "1 to 4294967296")
