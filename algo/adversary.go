@@ -19,7 +19,8 @@ import (
 // bodies of its messages are replaced, by the same ones for all receivers. It knows what
 // an honest agent in its place knows, not what others send to others.
 type Adversaries struct {
-	// Agents are the numbers of the agents that send an attack, in ascending order.
+	// Agents are the numbers, from 0, of the agents that send an attack, in ascending
+	// order.
 	Agents []int `toml:"adversaries,omitempty"`
 	// Attack is what adversaries send in place of a vector x:
 	//
@@ -31,7 +32,7 @@ type Adversaries struct {
 	//	            paper's knowledge of all honest vectors
 	//	stale       its first message, again and again
 	Attack string `toml:"attack,omitempty"`
-	// Scale is s > 0; 0 means 1 for sign-flip, 1000 for large-norm and 1.5 for alie.
+	// Scale is s > 0; default 1 for sign-flip, 1000 for large-norm and 1.5 for alie.
 	// stale has none.
 	Scale float64 `toml:"attack_scale,omitempty"`
 }

@@ -28,8 +28,8 @@ type BCDParams struct {
 	// number of the agent's own wakes for model propagation after start fit
 	Propagate uint64 `toml:"propagate,omitempty"`
 	Norm      string `toml:"norm"` // norm in which gradients are clipped: "l2" (default) or "l1"
-	// Updates is the number T_i of updates of each agent, after which it keeps sending
-	// its last vector; 0: one update for each wake.
+	// Updates is the number T_i of updates of each agent, after which neighbors go on
+	// with its last vector (but see after); 0: one update for each wake.
 	Updates int `toml:"updates,omitempty"`
 	// updates of each agent: agent i has entry i mod length; in place of Updates
 	AgentUpdates []int `toml:"agent_updates,omitempty"`

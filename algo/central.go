@@ -14,7 +14,7 @@ var _ agent.Algorithm = (*SGD)(nil)
 type SGDParams struct {
 	StepSize
 	Optimizer
-	Momentum    float64 `toml:"momentum"`     // β in [0, 1)
+	Momentum    float64 `toml:"momentum"`     // β in [0, 1); default .9 with optimizer momentum
 	WeightDecay float64 `toml:"weight_decay"` // public L2 factor, >= 0
 }
 

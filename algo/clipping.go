@@ -32,17 +32,17 @@ type Clipping struct {
 	// "schedule", "quantile" (follows a quantile of gradient norms), or "released"
 	// (follows the norms of released answers).
 	Kind  string  `toml:"clipping,omitempty"`
-	Least float64 `toml:"clip_min,omitempty"`      // the least clip, above 0; 0: max_grad_norm/1000
-	Most  float64 `toml:"clip_max,omitempty"`      // quantile: the largest clip; 0: 1000 max_grad_norm
+	Least float64 `toml:"clip_min,omitempty"`      // the least clip, above 0; default max_grad_norm/1000
+	Most  float64 `toml:"clip_max,omitempty"`      // quantile: the largest clip; default 1000 max_grad_norm
 	Decay float64 `toml:"clip_decay,omitempty"`    // schedule: factor in each round, in (0, 1]
-	Rate  float64 `toml:"clip_rate,omitempty"`     // quantile: how fast the clip follows, > 0; 0 means .2
-	Share float64 `toml:"clip_quantile,omitempty"` // quantile: which quantile, in (0, 1); 0 means .5
-	// quantile: standard deviation of the noise on the number of records within the clip;
-	// 0: a twentieth of the expected batch
+	Rate  float64 `toml:"clip_rate,omitempty"`     // quantile: how fast the clip follows, above 0; default .2
+	Share float64 `toml:"clip_quantile,omitempty"` // quantile: which quantile, in (0, 1); default .5
+	// quantile: standard deviation of the noise on the number of records within the clip,
+	// above 0; default a twentieth of the expected batch
 	Count float64 `toml:"clip_count_std,omitempty"`
-	// released: clip divided by the norm of answers, > 0; 0 means 2
+	// released: clip divided by the norm of answers, above 0; default 2
 	Factor float64 `toml:"clip_factor,omitempty"`
-	// released: weight of E_{k-1} in E_k, in [0, 1); 0 means .9
+	// released: weight of E_{k-1} in E_k, in (0, 1); default .9
 	Average float64 `toml:"clip_average,omitempty"`
 }
 

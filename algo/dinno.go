@@ -20,7 +20,7 @@ type DiNNOParams struct {
 	Optimizer
 	// Mixing is "plain" (default): robust rules are refused.
 	Mixing
-	Momentum    float64 `toml:"momentum,omitempty"` // β in [0, 1), of optimizer momentum
+	Momentum    float64 `toml:"momentum,omitempty"` // β in [0, 1), of optimizer momentum; default .9
 	Rho         float64 `toml:"rho"`                // penalty ρ > 0; default .5
 	RhoScale    float64 `toml:"rho_scale"`          // factor on ρ before each round, >= 1; default 1
 	RhoMax      float64 `toml:"rho_max"`            // ρ stays at most this; default 10

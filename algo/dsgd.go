@@ -15,7 +15,7 @@ type DSGDParams struct {
 	StepSize
 	Optimizer
 	Mixing
-	Momentum float64 `toml:"momentum,omitempty"` // β in [0, 1)
+	Momentum float64 `toml:"momentum,omitempty"` // β in [0, 1); default .9 with optimizer momentum
 	// Order is "grad-then-mix" (Algorithm 1 as printed, default) or "mix-then-grad" (the
 	// authors' code).
 	Order       string  `toml:"order"`

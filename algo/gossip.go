@@ -15,7 +15,7 @@ type GossipParams struct {
 	StepSize
 	Optimizer
 	Mixing
-	Momentum    float64 `toml:"momentum,omitempty"` // β in [0, 1)
+	Momentum    float64 `toml:"momentum,omitempty"` // β in [0, 1); default .9 with optimizer momentum
 	WeightDecay float64 `toml:"weight_decay"`       // public L2 factor, added after the answer; >= 0
 	// Gossip is K, the rounds of averaging for each gradient; default 1.
 	Gossip    uint64 `toml:"gossip" allowed:"1 to 4294967296"`

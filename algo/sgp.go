@@ -22,7 +22,7 @@ type SGPParams struct {
 	StepSize
 	Optimizer
 	Mixing              // "plain" (default): robust rules are refused
-	Momentum    float64 `toml:"momentum,omitempty"` // β in [0, 1)
+	Momentum    float64 `toml:"momentum,omitempty"` // β in [0, 1); default .9 with optimizer momentum
 	WeightDecay float64 `toml:"weight_decay"`       // public L2 factor, added after the answer; >= 0
 }
 

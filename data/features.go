@@ -16,7 +16,7 @@ type FeatureParams struct {
 	// no privacy.
 	Features string `toml:"features,omitempty"`
 	// Groups is the number of groups of channels that are normalised within a record, a
-	// divisor of the 81 channels of gray images or the 243 of others; 0 means 27.
+	// divisor of the 81 channels of gray images or the 243 of others; default 27.
 	Groups int `toml:"feature_groups,omitempty"`
 	// Norm is the L2 norm that every record is then scaled to, up to 1e6; with 0 it stays
 	// below the square root of the number of features.

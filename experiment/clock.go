@@ -69,14 +69,14 @@ func (p planner) claimBudgets() error {
 // ClockParams is the [clock] section of algorithms without rounds.
 type ClockParams struct {
 	// Wakes is the length of the run, counted in wakes of all agents together, up to
-	// 2^40; 0: rounds times the number of agents.
+	// 2^40; default: rounds times the number of agents.
 	Wakes uint64 `toml:"wakes,omitempty" allowed:"1 to 1099511627776"`
 	// Replay is a file with a recorded list of wakes, used in place of random ones;
 	// Record writes the list of this run into its directory.
 	Replay string `toml:"replay,omitempty"`
 	Record bool   `toml:"record,omitempty"`
 	// Interval is the mean time in seconds, .001 to 86,400, between two wakes of an agent
-	// where nodes run; 0 means 1. Simulations measure time in it.
+	// where nodes run; default 1. Simulations measure time in it.
 	Interval float64 `toml:"interval,omitempty"`
 	// ReplayDigest is the file's SHA-256 in hex. It is filled in; if you give one, it is
 	// checked.

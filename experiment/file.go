@@ -93,7 +93,7 @@ type TopologyParams struct {
 	// Vectors says from which vectors a graph of similar agents computes angles: "hidden"
 	// (default), the vectors behind generated data, or "data", each agent's mean record,
 	// where each record is multiplied by its label of two (-1 or 1) or by its target.
-	// Only a run that is not private may use "data".
+	// Only a run that is not private, or has [replication] uncharged, may use "data".
 	Vectors string `toml:"vectors,omitempty"`
 }
 
@@ -144,8 +144,9 @@ type ModelParams struct {
 
 // EvaluateParams is the [evaluate] section.
 type EvaluateParams struct {
-	// Every is the number of rounds between two tests of the models. Default: a tenth of
-	// the run.
+	// Every is the number of rounds between two tests of the models: of wakes of all
+	// agents together, or of steps of each token, if the algorithm has no rounds.
+	// Default: a tenth of the run.
 	Every uint64 `toml:"every" allowed:"1 or more"`
 	// On says what each agent's model is tested on: "all" (default), the whole test set;
 	// "own", the agent's own test records or, if it has none, those that validation holds
@@ -283,7 +284,7 @@ var runName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 func (f *File) validate() error {
 	if !runName.MatchString(f.Run.Name) {
 		return f.Refuse("name", f.Run.Name,
-			"letters, digits, dot, dash and underscore, 1 to 64, not a dash or dot first")
+			"letters, digits, dot, dash and underscore, 1 to 64, a letter or digit first")
 	}
 	if f.Run.Rounds < 1 || f.Run.Rounds > 1<<32 {
 		return f.Refuse("rounds", f.Run.Rounds, "1 to 4294967296")

@@ -18,7 +18,8 @@ type FoldParams struct {
 	// number of folds of a cross-validation, 2 to 1,000; 0: no cross-validation, but the
 	// data set's own test records
 	Folds int `toml:"folds,omitempty"`
-	// Repeats is how many times the records are split into folds, each time anew; 0 is 1.
+	// Repeats is how many times the records are split into folds, each time anew, 1 to
+	// 1,000; default 1.
 	Repeats int `toml:"repeats,omitempty"`
 	// Fold is the fold of this run, from 0: k of folds = n is fold k mod n of repeat k/n.
 	Fold *int `toml:"fold,omitempty"`

@@ -12,7 +12,7 @@ import (
 // PersonalPrivacy are keys of [privacy] for algorithms of full gradients and fits.
 type PersonalPrivacy struct {
 	// AgentEpsilon gives agents their own budgets, above 0 and finite, in place of
-	// target_epsilon: agent i has entry i mod length.
+	// target_epsilon: agent i has entry i mod length. For personal models only.
 	AgentEpsilon []float64 `toml:"agent_epsilon,omitempty"`
 	// WarmEpsilon is the part of the target that the fit of a warm start may cost;
 	// without it the fit has the same noise multiplier as the gradients. WarmMechanism is

@@ -23,7 +23,7 @@ type PrivacyParams struct {
 	TargetEpsilon float64 `toml:"target_epsilon,omitempty"`
 	// NoiseMultiplier is the noise's standard deviation (of laplace its scale) divided by
 	// max_grad_norm, above 0 and finite; 0: not stated. If target_epsilon is given too,
-	// agents answer as often as it admits.
+	// which algorithms of personal models refuse, agents answer as often as it admits.
 	NoiseMultiplier float64 `toml:"noise_multiplier,omitempty"`
 	// TargetDelta is the delta at which epsilon holds, above 0 and below 1, and below
 	// 1/(records of an agent); default 1e-5.

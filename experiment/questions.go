@@ -26,8 +26,8 @@ type QuestionParams struct {
 	Relative bool `toml:"relative_errors,omitempty"`
 	// level of the answers' confidence intervals, above .5 and below 1; default .95
 	Level float64 `toml:"level,omitempty"`
-	// Sampling widens intervals of means and quantiles so that they hold the value of the
-	// distribution that people were drawn from.
+	// Sampling widens intervals of all but counts and sums so that they hold the value of
+	// the distribution that people were drawn from.
 	Sampling bool `toml:"sampling,omitempty"`
 	// Model is the folder of a finished run or node whose model is evaluated; its path is
 	// relative to the folder of the run file. Questions may use its predictions as
@@ -36,8 +36,8 @@ type QuestionParams struct {
 	// ModelDigest is the digest of the model, in hex. It is filled in; if you give one,
 	// it is checked.
 	ModelDigest string `toml:"model_digest,omitempty"`
-	// Records says which records are asked about: all (default), or in a simulation those
-	// that are held out for tests.
+	// Records says which records are asked about: "all" (default) or, in a simulation and
+	// with model, "test": those that the model's run held out for tests.
 	Records string `toml:"records,omitempty"`
 
 	questions *query.Plan // compiled for the records' variables; nil: the run learns

@@ -11,13 +11,13 @@ import (
 type Faults struct {
 	Drop  float64 `toml:"drop"`  // probability that a message is lost on its link, each round
 	Delay float64 `toml:"delay"` // probability that a message that is not lost comes late
-	// a late message is 1 .. MaxDelay rounds late, uniformly
+	// a late message is 1 .. MaxDelay rounds late, uniformly; default 1
 	MaxDelay  uint64 `toml:"max_delay" allowed:"1 to 1048576 with delay above 0"`
 	Symmetric bool   `toml:"symmetric"` // both directions of a link share one fate
-	// Late says what happens to late messages. "discard" counts them as lost for their
-	// round. "use" delivers them on arrival, under their old round number, unless a fresh
-	// message of that sender came. Either way, if a neighbor is missing from a round, its
-	// weight stays on the receiver.
+	// Late says what happens to late messages. "discard" (default) counts them as lost
+	// for their round. "use" delivers them on arrival, under their old round number,
+	// unless a fresh message of that sender came. Either way, if a neighbor is missing
+	// from a round, its weight stays on the receiver.
 	Late string `toml:"late"`
 
 	// Latency is for runs where agents wake by clocks; the unit of time is the mean time

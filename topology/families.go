@@ -140,7 +140,7 @@ func wheel(decode func(any) error, agents int, _ uint64) (*Adjacency, error) {
 // LatticeParams shapes grid and torus; agent (r, c) is r*Cols + c.
 type LatticeParams struct {
 	Rows int `toml:"rows"` // number of rows; 0 for both: the most square grid, Rows <= Cols
-	Cols int `toml:"cols"` // number of columns; 0 for one: agents divided by the other
+	Cols int `toml:"cols"` // number of columns; 0 for one: agents divided by the other, without remainder
 }
 
 // shape resolves the lattice to rows and columns of at least least each, and rows*cols =

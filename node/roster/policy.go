@@ -33,7 +33,7 @@ type Policy struct {
 	// experiment can start a fresh one.
 	Ledger       string   `toml:"ledger"`
 	Algorithms   []string `toml:"algorithms"`    // algorithms that may run
-	Peers        []string `toml:"peers"`         // peer ids of the members that the owner takes part with
+	Peers        []string `toml:"peers"`         // peer ids of the other members to take part with
 	MinimumBatch float64  `toml:"minimum_batch"` // smallest expected number of records in a batch, >= 0
 	// Curious is for noise that members share. It says whose secrets the adversary knows
 	// against whom this noise must protect: "neighbors" (default), those of all whom the

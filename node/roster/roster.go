@@ -187,7 +187,7 @@ func (r *Roster) checkMember(i int) error {
 	key := func(k string) string { return fmt.Sprintf("member[%d].%s", i, k) }
 	if !memberName.MatchString(m.Name) {
 		return config.Bad(key("name"), m.Name,
-			"letters, digits, dot, dash and underscore, 1 to 64, not a dash or dot first")
+			"letters, digits, dot, dash and underscore, 1 to 64, a letter or digit first")
 	}
 	if k, err := ParsePeerID(m.ID); err != nil || m.ID != strings.ToLower(m.ID) {
 		return config.Bad(key("id"), m.ID, "64 hexadecimal digits, as sotto keygen prints them")
