@@ -38,12 +38,15 @@ import (
 type Optimizer struct {
 	// "sgd", "momentum", "adam" or "adam-bc"; "" is momentum where momentum is above 0,
 	// otherwise sgd
-	Optimizer   string  `toml:"optimizer,omitempty"`
-	Beta1       float64 `toml:"beta1,omitempty"`        // adam, adam-bc; in (0, 1); default 0.9
-	Beta2       float64 `toml:"beta2,omitempty"`        // adam, adam-bc; in (0, 1); default 0.999
-	AdamEpsilon float64 `toml:"adam_epsilon,omitempty"` // adam, adam-bc; above 0; default 1e-8
-	EMA         float64 `toml:"ema,omitempty"`          // in [0, 1); 0: no average
-	Tail        float64 `toml:"tail,omitempty"`         // in [0, 1], without ema; 0: no average
+	Optimizer string `toml:"optimizer,omitempty"`
+	// adam, adam-fresh, adam-bc; in (0, 1); default 0.9
+	Beta1 float64 `toml:"beta1,omitempty"`
+	// adam, adam-fresh, adam-bc; in (0, 1); default 0.999
+	Beta2 float64 `toml:"beta2,omitempty"`
+	// adam, adam-fresh, adam-bc; above 0; default 1e-8
+	AdamEpsilon float64 `toml:"adam_epsilon,omitempty"`
+	EMA         float64 `toml:"ema,omitempty"`  // in [0, 1); 0: no average
+	Tail        float64 `toml:"tail,omitempty"` // in [0, 1], without ema; 0: no average
 }
 
 // adaptive reports whether steps are divided by second moments.
