@@ -180,7 +180,8 @@ func recipe(f *reproduce.Results) *reproduce.Document {
 					fmt.Sprintf("%+.2f", s.Mean()-central.mean), g.Epsilon(r), other, "", "", ""}
 				r.adjacency = recipeAdjacencies[1]
 				if s := g.Accuracy(r); len(s) > 0 {
-					copy(cells[len(cells)-3:], []any{s, fmt.Sprintf("%+.2f", s.Mean()-best.mean), g.Epsilon(r)})
+					above := fmt.Sprintf("%+.2f", s.Mean()-best.mean)
+					copy(cells[len(cells)-3:], []any{s, above, g.Epsilon(r)})
 				}
 				d.Add(cells...)
 			}
