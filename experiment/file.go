@@ -83,9 +83,9 @@ type TopologyParams struct {
 	Weights string `toml:"weights,omitempty"`
 	// Dropout is the probability, 0 to below 1, that a link is missing from a round.
 	Dropout float64 `toml:"dropout,omitempty"`
-	// Window is for graphs whose links change: the links of so many rounds together, 1 to
-	// 1,000, must connect all agents. Default: 10 with dropout, otherwise the number of
-	// rounds after which the graph repeats.
+	// Window is for graphs whose links change: the links of each block of so many rounds
+	// together, 1 to 1,000, must connect all agents. Default: 10 with dropout, otherwise
+	// the number of rounds after which the graph repeats.
 	Window uint64 `toml:"window,omitempty" allowed:"1 to 1000"`
 	// Wake "pair" is for algorithm gossip-average: in every round one random agent
 	// averages with one random neighbor. "": all average with all neighbors.
