@@ -140,8 +140,7 @@ func (d *PrivacyLoss) Describe() Description {
 	return Description{Method: "pld, connect-the-dots with error terms", Provenance: "proved",
 		Citations: []string{"Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022, arXiv 2207.04380",
 			"Gopi, Lee, Wutschitz 2021, arXiv 2106.02848",
-			"Zhu, Dong, Wang 2022, arXiv 2106.08567",
-			"Balle, Barthe, Gaboardi 2018, arXiv 1807.01647"},
+			"Zhu, Dong, Wang 2022, arXiv 2106.08567"},
 		Assumptions: []string{"round-off of the Fourier transform is below its estimate"}}
 }
 
