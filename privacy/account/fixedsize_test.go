@@ -33,14 +33,22 @@ func subsetLaw(q, mu float64, nodes, count int) *quadrature {
 	return law
 }
 
-func fixedSize(t *testing.T, population, batch int, noise float64) Event {
-	t.Helper()
+// fixedSize are so many releases of batches of fixed size, by an accountant.
+func fixedSize(name string, population, batch int, noise float64, steps int) (Accountant, error) {
 	g, err := Gaussian(noise, 2)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	g.Adjacency = ReplaceOne
-	return must(t)(FixedSizeSampled(population, batch, g))
+	ev, err := FixedSizeSampled(population, batch, g)
+	if err != nil {
+		return nil, err
+	}
+	a, err := New(name, ReplaceOne, Record())
+	if err == nil {
+		err = a.Compose(ev, steps)
+	}
+	return a, err
 }
 
 // TestFixedSizeAgainstQuadrature: the upper end is that of the law that the bound is of,
@@ -60,8 +68,8 @@ func TestFixedSizeAgainstQuadrature(t *testing.T) {
 		{10, 5, 8, 100, 1e-5, 0},
 		{1000, 10, 1.5, 20, 1e-8, 0},
 	} {
-		d := newPLD(t, ReplaceOne, Record())
-		if err := d.Compose(fixedSize(t, c.population, c.batch, c.noise), c.steps); err != nil {
+		d, err := fixedSize("pld", c.population, c.batch, c.noise, c.steps)
+		if err != nil {
 			t.Fatal(err)
 		}
 		i, err := d.Epsilon(c.delta)
@@ -100,19 +108,7 @@ func TestFixedSizeOnce(t *testing.T) {
 		m := rapid.IntRange(1, n).Draw(t, "batch")
 		noise := rapid.Float64Range(.3, 10).Draw(t, "noise")
 		eps := rapid.Float64Range(0, 3).Draw(t, "eps")
-		g, err := Gaussian(noise, 2)
-		if err != nil {
-			t.Fatal(err)
-		}
-		g.Adjacency = ReplaceOne
-		ev, err := FixedSizeSampled(n, m, g)
-		if err != nil {
-			t.Fatal(err)
-		}
-		d, err := NewPLD(ReplaceOne, Record())
-		if err == nil {
-			err = d.Compose(ev, 1)
-		}
+		d, err := fixedSize("pld", n, m, noise, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,7 +117,7 @@ func TestFixedSizeOnce(t *testing.T) {
 		b := math.Log1p(math.Expm1(eps) / q)
 		x := b/mu + mu/2
 		want := q * (tail(x-mu) - math.Exp(b)*tail(x))
-		got, err := d.Delta(eps)
+		got, err := d.(*PrivacyLoss).Delta(eps)
 		const far = 1e-8
 		if err != nil || got.Upper < want*(1-far) || got.Upper > want*(1+far)+1e-15 ||
 			got.Lower > want*(1+far) || got.Lower < want*(1-far)-1e-15 {
@@ -154,19 +150,7 @@ func TestFixedSizeBoundsBothDirections(t *testing.T) {
 			t.Fatal(err)
 		}
 		bound := func(name string) float64 {
-			g, err := Gaussian(noise, 2)
-			if err != nil {
-				t.Fatal(err)
-			}
-			g.Adjacency = ReplaceOne
-			ev, err := FixedSizeSampled(n, m, g)
-			if err != nil {
-				t.Fatal(err)
-			}
-			a, err := New(name, ReplaceOne, Record())
-			if err == nil {
-				err = a.Compose(ev, there+back)
-			}
+			a, err := fixedSize(name, n, m, noise, there+back)
 			if err != nil {
 				t.Fatal(err)
 			}
