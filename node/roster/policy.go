@@ -237,8 +237,8 @@ type Request struct {
 
 // Questions are what a request asks of the records, and what that costs in all.
 type Questions struct {
-	Asked   []Asked
-	Epsilon float64
+	Asked          []Asked
+	Epsilon, Delta float64
 }
 
 // Allow returns the budget of the data set, or why the owner refuses: an error that wraps
@@ -259,8 +259,8 @@ func (p *Policy) Allow(r Request) (DatasetPolicy, error) {
 			fmt.Sprintf("an expected batch of at least %g", p.MinimumBatch))
 	case r.Provenance != privacy.Proved:
 		return refuse("mechanism", r.Provenance, "a mechanism whose guarantee is proved")
-	case d.allow(r.Asked, r.Questions.Epsilon) != nil:
-		return DatasetPolicy{}, d.allow(r.Asked, r.Questions.Epsilon)
+	case d.allow(&r.Questions) != nil:
+		return DatasetPolicy{}, d.allow(&r.Questions)
 	case r.Curious != "" && suspects(r.Curious) < suspects(p.Curious):
 		return refuse("curious", r.Curious, "noise that protects where these disclose their secrets: "+
 			suspicion[suspects(p.Curious)])
