@@ -22,6 +22,7 @@ import (
 	"sotto/experiment/rundir"
 	"sotto/internal/decimal"
 	"sotto/node/roster"
+	"sotto/privacy/account"
 )
 
 type planFlags struct {
@@ -266,7 +267,11 @@ func (f *nodeFlags) preflight(w io.Writer, m *owner.Membership) error {
 	}
 	row("data", "%s; %s", m.Schema(), parts)
 	fileRows(row, m)
-	row("batches", "%.4g expected, each %s drawn with probability %.4g", x.Batch, x.Drawn(), x.Rate)
+	whose := ""
+	if x.Adjacency.HidesCount() && x.Unit.Kind != account.UnitOwner {
+		whose = " by the run file"
+	}
+	row("batches", "%.4g expected%s, each %s drawn with probability %.4g", x.Batch, whose, x.Drawn(), x.Rate)
 	noise := fmt.Sprintf("%s, multiplier %.6g", x.NoiseKind, x.Noise)
 	if len(questions) == 0 {
 		noise += fmt.Sprintf("; deviation of the mean gradient %.3g of the clip norm in each parameter, "+

@@ -45,6 +45,8 @@ type Protocol struct {
 // Queries say what is asked of the data, and with what noise it is answered.
 type Queries struct {
 	Records int // for training; the adjacencies of owners' runs make it public, 0 where it is not
+	// Batch is the expected number of records or persons in a batch: what the run file
+	// states, where their number is secret, and 1 where an owner is the unit.
 	Batch   float64
 	Rate    float64
 	Charges int // of the whole run
@@ -68,6 +70,16 @@ type Price struct {
 	Delta      float64
 	Target     float64 // epsilon that the run may spend; 0: no limit but the policy's
 	Accountant string
+}
+
+// batch is the expected number of records or persons in a batch. A run file that states
+// sample_rate beside batch_size draws by the rate, and divides sums by the size.
+func (o *Owner) batch() float64 {
+	p := &o.plan().Public
+	if o.e.File.Privacy.SampleRate > 0 && p.Records > 0 {
+		return p.SampleRate * float64(p.Records) * float64(max(1, p.Draws))
+	}
+	return p.ExpectedBatchSize
 }
 
 // Terms returns what is planned.
@@ -96,7 +108,7 @@ func (o *Owner) Terms() (Terms, error) {
 		},
 		Queries: Queries{
 			Records:          p.Public.Records,
-			Batch:            p.Public.ExpectedBatchSize,
+			Batch:            o.batch(),
 			Rate:             p.Public.SampleRate,
 			Charges:          p.Queries(),
 			Reserve:          t.Reserve,

@@ -31,10 +31,13 @@ type Policy struct {
 	// Ledger is the folder of the owner's ledgers, one for each population; its path is
 	// relative to the policy file. It belongs to the owner and not to a run: no
 	// experiment can start a fresh one.
-	Ledger       string   `toml:"ledger"`
-	Algorithms   []string `toml:"algorithms"`    // algorithms that may run
-	Peers        []string `toml:"peers"`         // peer ids of the members that the owner takes part with
-	MinimumBatch float64  `toml:"minimum_batch"` // smallest expected number of records in a batch, >= 0
+	Ledger     string   `toml:"ledger"`
+	Algorithms []string `toml:"algorithms"` // algorithms that may run
+	Peers      []string `toml:"peers"`      // peer ids of the members that the owner takes part with
+	// MinimumBatch is the smallest expected number of records in a batch, of persons with
+	// unit person, >= 0. Under adjacency add-remove, where their number is secret, it is
+	// compared with batch_size of the run file. With unit owner a batch counts as 1.
+	MinimumBatch float64 `toml:"minimum_batch"`
 	// Curious is for noise that members share. It says whose secrets the adversary knows
 	// against whom this noise must protect: "neighbors" (default), those of all whom the
 	// owner shares noise with; "one", those of any one member; "none".
@@ -223,7 +226,7 @@ type Request struct {
 	Algorithm         string
 	Dataset           string
 	Population        string  // "": the only one of Dataset
-	ExpectedBatchSize float64 // expected batch size
+	ExpectedBatchSize float64 // see Policy.MinimumBatch
 	Members           []ed25519.PublicKey
 	Self              ed25519.PublicKey
 	// Provenance of the mechanism: a daemon runs none whose guarantee is only claimed.
@@ -255,8 +258,11 @@ func (p *Policy) Allow(r Request) (DatasetPolicy, error) {
 	case unknown != nil:
 		return DatasetPolicy{}, unknown
 	case !(r.ExpectedBatchSize >= p.MinimumBatch):
-		return refuse("minimum_batch", r.ExpectedBatchSize,
-			fmt.Sprintf("an expected batch of at least %g", p.MinimumBatch))
+		allowed := fmt.Sprintf("an expected batch of at least %g", p.MinimumBatch)
+		if r.ExpectedBatchSize == 1 {
+			allowed += "; with unit owner a batch counts as 1"
+		}
+		return refuse("minimum_batch", r.ExpectedBatchSize, allowed)
 	case r.Provenance != privacy.Proved:
 		return refuse("mechanism", r.Provenance, "a mechanism whose guarantee is proved")
 	case d.allow(&r.Questions) != nil:
