@@ -44,7 +44,8 @@ type Policy struct {
 	Curious string `toml:"curious,omitempty"`
 	// Liars says what happens to a member that sent two different contents for one round:
 	// "name" (default) names it, "drop" also refuses its messages: under missing proceed
-	// rounds go on without it, under wait they wait for it.
+	// rounds go on without it, under wait they wait for it. Nodes that wake by clocks go on
+	// with its last message.
 	Liars string `toml:"liars,omitempty"`
 	// LogLevel is how much a node logs: debug, info, warn or error; "": as the command
 	// line says.
