@@ -82,8 +82,8 @@ func remarkPolicy(m *Membership, say func(warning bool, format string, args ...a
 	}
 	b := &m.Budget
 	if n < b.MinRecords {
-		say(true, "min_records = %d of the policy, and the file has %d %s: the ledger would say \"at least "+
-			"%d\" for good", b.MinRecords, n, counted, b.MinRecords)
+		say(true, "min_records = %d of the policy, and the file has %d %s: a ledger that is made with it says "+
+			"\"at least %d\" for good", b.MinRecords, n, counted, b.MinRecords)
 	}
 	if b.LifetimeDelta*float64(n) >= 1 {
 		say(true, "lifetime_delta = %g of the policy is not below 1/n = %.3g for the %d %s of the file: one "+
