@@ -347,7 +347,7 @@ func (w *witness) compare(i agent.ID, h *mark.Signed) *mark.Proof {
 			switch {
 			case n.cfg.Missing == Proceed:
 				until = "the run ends: rounds go on without it"
-			case n.cfg.Interval > 0:
+			case !n.pace.waits():
 				until = "the run ends: wakes go on with what it sent before"
 			}
 			n.cfg.Log.Error("messages of a peer are refused, as the owner's policy says", "peer", n.name(i),

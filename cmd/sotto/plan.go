@@ -22,7 +22,6 @@ import (
 	"sotto/experiment/rundir"
 	"sotto/internal/decimal"
 	"sotto/node/roster"
-	"sotto/privacy/account"
 )
 
 type planFlags struct {
@@ -267,11 +266,7 @@ func (f *nodeFlags) preflight(w io.Writer, m *owner.Membership) error {
 	}
 	row("data", "%s; %s", m.Schema(), parts)
 	fileRows(row, m)
-	whose := ""
-	if x.Adjacency.HidesCount() && x.Unit.Kind != account.UnitOwner {
-		whose = " by the run file"
-	}
-	row("batches", "%.4g expected%s, each %s drawn with probability %.4g", x.Batch, whose, x.Drawn(), x.Rate)
+	row("batches", "%s", x.Batches())
 	noise := fmt.Sprintf("%s, multiplier %.6g", x.NoiseKind, x.Noise)
 	if len(questions) == 0 {
 		noise += fmt.Sprintf("; deviation of the mean gradient %.3g of the clip norm in each parameter, "+

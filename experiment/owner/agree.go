@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"sotto/algo"
 	"sotto/config"
 	"sotto/experiment"
 	"sotto/node"
@@ -19,17 +18,8 @@ func waits(f *experiment.File, missing string) error {
 	if missing != node.Proceed {
 		return nil
 	}
-	why := ""
-	switch {
-	case experiment.Asks(f):
-		why = "what a member who is missing would have sent, the answers of all others lack"
-	case f.Has(algo.Mass):
-		why = "a message that is lost takes its mass with it"
-	case f.Interval() > 0:
-		why = "a node that wakes by its clock waits for nobody"
-	case f.Token.Count > 0:
-		why = "a token is with one member only"
-	default:
+	why := experiment.NeedsAll(f)
+	if why == "" {
 		return nil
 	}
 	return config.Bad("missing", missing, node.Wait+" with algorithm "+f.Algorithm.Name+": "+why)

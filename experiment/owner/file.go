@@ -56,8 +56,8 @@ func remarkBatch(m *Membership, say func(warning bool, format string, args ...an
 	}
 	if mean := x.Rate * float64(n); mean < m.Policy.MinimumBatch {
 		say(true, "a batch has %.3g of the %d %ss for training on average, and minimum_batch = %g of the "+
-			"policy: only batch_size = %g of the run file was compared with it, because the number of %ss is "+
-			"secret", mean, n, x.Drawn(), m.Policy.MinimumBatch, x.Batch, x.Drawn())
+			"policy: only batch_size = %g of the run file was compared with it, because the number of "+
+			"%ss is secret", mean, n, x.Drawn(), m.Policy.MinimumBatch, x.Batch, x.Drawn())
 	}
 }
 
@@ -82,8 +82,8 @@ func remarkPolicy(m *Membership, say func(warning bool, format string, args ...a
 	}
 	b := &m.Budget
 	if n < b.MinRecords {
-		say(true, "min_records = %d of the policy, and the file has %d %s: a ledger that is made with it says "+
-			"\"at least %d\" for good", b.MinRecords, n, counted, b.MinRecords)
+		say(true, "min_records = %d of the policy, and the file has %d %s: a ledger that is made with it "+
+			"says \"at least %d\" for good", b.MinRecords, n, counted, b.MinRecords)
 	}
 	if b.LifetimeDelta*float64(n) >= 1 {
 		say(true, "lifetime_delta = %g of the policy is not below 1/n = %.3g for the %d %s of the file: one "+

@@ -1,6 +1,7 @@
 package owner
 
 import (
+	"fmt"
 	"time"
 
 	"sotto/agent"
@@ -26,6 +27,16 @@ func (t *Terms) Drawn() string {
 		return "person"
 	}
 	return "record"
+}
+
+// Batches says how large they are, and whose figure that is where the owner's is secret.
+func (t *Terms) Batches() string {
+	whose := ""
+	if t.Adjacency.HidesCount() && t.Unit.Kind != account.UnitOwner {
+		whose = " by the run file"
+	}
+	return fmt.Sprintf("%.4g expected%s, each %s drawn with probability %.4g", t.Batch, whose, t.Drawn(),
+		t.Rate)
 }
 
 // Protocol says what is run, and what goes over the network.
@@ -72,9 +83,9 @@ type Price struct {
 	Accountant string
 }
 
-// batch is the expected number of records or persons in a batch. A run file that states
+// batchOf is the expected number of records or persons in a batch. A run file that states
 // sample_rate beside batch_size draws by the rate, and divides sums by the size.
-func (o *Owner) batch() float64 {
+func batchOf(o *Owner) float64 {
 	p := &o.plan().Public
 	if o.e.File.Privacy.SampleRate > 0 && p.Records > 0 {
 		return p.SampleRate * float64(p.Records) * float64(max(1, p.Draws))
@@ -108,7 +119,7 @@ func (o *Owner) Terms() (Terms, error) {
 		},
 		Queries: Queries{
 			Records:          p.Public.Records,
-			Batch:            o.batch(),
+			Batch:            batchOf(o),
 			Rate:             p.Public.SampleRate,
 			Charges:          p.Queries(),
 			Reserve:          t.Reserve,
