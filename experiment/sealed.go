@@ -35,3 +35,6 @@ func privateRemark(e *Experiment, _ sim.Stats) string {
 	}
 	return ""
 }
+
+// pushes says that messages carry mass, which must not get lost.
+func pushes(f *File) bool { return f.Has(algo.Mass) }

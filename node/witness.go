@@ -343,9 +343,12 @@ func (w *witness) compare(i agent.ID, h *mark.Signed) *mark.Proof {
 	if n.cfg.DropLiars {
 		if l := n.links[i]; l != nil {
 			l.queue = nil
-			until := "an amendment of the roster removes it: rounds wait for it"
-			if n.cfg.Missing == Proceed {
+			until := "the run ends, or an amendment of the roster removes it: rounds wait for it"
+			switch {
+			case n.cfg.Missing == Proceed:
 				until = "the run ends: rounds go on without it"
+			case !n.pace.waits():
+				until = "the run ends: wakes go on with what it sent before"
 			}
 			n.cfg.Log.Error("messages of a peer are refused, as the owner's policy says", "peer", n.name(i),
 				"until", until)

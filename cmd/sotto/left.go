@@ -42,7 +42,7 @@ func (f *nodeFlags) budgetRows(row func(what, format string, args ...any), m *ow
 		row("people", "%d of %d people in this file were charged before (column %s)", known, people,
 			m.Budget.KeyColumn)
 	}
-	row("it lasts", "%s", lastsText(left, charges, m.Terms.Rounds, step))
+	row("it lasts", "%s", lastsText(left, charges, m.Terms.Rounds, step, f.goesOn()))
 	if left.Past > 0 {
 		row("this run", "%s", pastText(left, charges, f.goesOn()))
 	}
@@ -66,12 +66,16 @@ func ledgerText(left *owner.Left) string {
 		rundir.FormatFine(left.Spent.Upper), left.Budget.Epsilon, config.Count(left.Total, "charge"))
 }
 
-// lastsText says how far what is left of a lifetime budget goes.
-func lastsText(left *owner.Left, charges int, rounds uint64, step string) string {
+// lastsText says how far what is left of a lifetime budget goes. A run without a limit of
+// its own that does not go on may ask for all of its answers again.
+func lastsText(left *owner.Left, charges int, rounds uint64, step string, goesOn bool) string {
 	if left.Admits >= 1<<40-1 {
 		return "beyond any number of runs"
 	}
 	done := int(min(left.Past, uint64(charges)))
+	if left.Quota < 0 && !goesOn {
+		done = 0
+	}
 	text := fmt.Sprintf("%s of this kind left", config.Count(left.Admits, "charge"))
 	switch rest := charges - done; {
 	case charges == 0:
@@ -112,6 +116,11 @@ func pastText(left *owner.Left, charges int, goesOn bool) string {
 	case left.Quota > 0 && left.Quota < charges:
 		return fmt.Sprintf("FAULT: it %s: %d of its plan are left, this start asks %d", text, left.Quota,
 			charges)
+	case left.Quota < 0 && charges > 1 && left.Past >= uint64(charges):
+		return "FAULT: it " + text + ", all of its plan: it would ask for them again; a further run takes " +
+			"a new roster"
+	case left.Quota < 0:
+		text += ", and may ask for all of its answers again"
 	}
 	return text
 }

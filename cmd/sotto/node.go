@@ -28,7 +28,6 @@ import (
 	"sotto/node/keyfile"
 	"sotto/node/p2p"
 	"sotto/node/pad"
-	"sotto/node/roster"
 )
 
 type nodeFlags struct {
@@ -222,6 +221,7 @@ func (f *nodeFlags) run(cmd *cobra.Command) error {
 			return err
 		}
 		f.log.know(m.Roster)
+		f.daemon.Reload.Log(m.Policy)
 	}
 }
 
@@ -231,6 +231,7 @@ func (f *nodeFlags) join(log io.Writer) (*owner.Membership, error) {
 	if f.node.Log, err = f.log.open(log); err != nil {
 		return nil, err
 	}
+	f.daemon.Reload.Usual = f.log.Level.Level()
 	f.daemon.Endpoint.Version = versions()
 	if f.secrets.token != "" {
 		if f.daemon.Endpoint.Token, err = keyfile.ReadToken(f.secrets.token); err != nil {
@@ -245,9 +246,7 @@ func (f *nodeFlags) join(log io.Writer) (*owner.Membership, error) {
 			"delimiter": "--delimiter", "encoding": "--encoding", "decimal_comma": "--decimal-comma"})
 	}
 	f.log.know(m.Roster)
-	if level, err := roster.ParseLogLevel(m.Policy.LogLevel); err == nil {
-		f.log.Level.Set(level)
-	}
+	f.daemon.Reload.Log(m.Policy)
 	return m, nil
 }
 

@@ -266,7 +266,7 @@ func (f *nodeFlags) preflight(w io.Writer, m *owner.Membership) error {
 	}
 	row("data", "%s; %s", m.Schema(), parts)
 	fileRows(row, m)
-	row("batches", "%.4g expected, each %s drawn with probability %.4g", x.Batch, x.Drawn(), x.Rate)
+	row("batches", "%s", x.Batches())
 	noise := fmt.Sprintf("%s, multiplier %.6g", x.NoiseKind, x.Noise)
 	if len(questions) == 0 {
 		noise += fmt.Sprintf("; deviation of the mean gradient %.3g of the clip norm in each parameter, "+

@@ -54,6 +54,10 @@ func serveRelay(cmd *cobra.Command, f *owner.Files, listen string) error {
 	if err != nil {
 		return err
 	}
+	if !members.Complete() {
+		return &config.Error{File: f.Roster, Key: "member", Found: fmt.Sprint(len(members.Members)),
+			Allowed: fmt.Sprintf("%d, the size of the experiment", members.Size)}
+	}
 	key, err := keyfile.Read(f.Key)
 	if err != nil {
 		return err

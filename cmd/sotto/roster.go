@@ -70,7 +70,9 @@ func newRosterNew() *cobra.Command {
 			r, err := owner.NewRoster(args[0], &roster.Terms{
 				Missing: missing, Deadline: deadline.String(), Patience: patience.String()})
 			if err != nil {
-				return err
+				return cli.OfFlag(err, map[string]string{"missing": "--missing",
+					"terms.missing": "--missing", "terms.deadline": "--deadline",
+					"terms.patience": "--patience"})
 			}
 			if err := r.Write(f.Roster); err != nil {
 				return err

@@ -63,7 +63,8 @@ type process struct {
 // Run opens state, ledger and network, and runs the node to its end or until ctx is done.
 // There may be an error beside an outcome, where something cannot be closed.
 // node.ErrChange: the members have changed; join again with the same files, and run that.
-// node.ErrRemoved comes with the outcome: the run goes on without this member.
+// node.ErrRemoved comes with the outcome: the run goes on without this member. So does
+// privacy.ErrRefused of a policy that was read again when the node had finished.
 func (d *Daemon) Run(ctx context.Context) (out *Outcome, err error) {
 	p := &process{Daemon: d}
 	d.from.State = d.State
@@ -152,7 +153,9 @@ func (p *process) attend(ctx context.Context, n *node.Node, hangUp func() error)
 	err = n.Run(running)
 	stop(nil)
 	obeys.Wait()
-	if why := context.Cause(running); err != nil && ctx.Err() == nil && !errors.Is(why, context.Canceled) {
+	why := context.Cause(running)
+	refused := err != nil && ctx.Err() == nil && !errors.Is(why, context.Canceled)
+	if refused {
 		err = why
 		p.Node.Log.Error("stopped", "error", err)
 	}
@@ -170,14 +173,14 @@ func (p *process) attend(ctx context.Context, n *node.Node, hangUp func() error)
 		err = nil // it had only to serve neighbors still
 		ctx = context.WithoutCancel(ctx)
 	}
-	if err != nil && !errors.Is(err, node.ErrRemoved) {
+	if err != nil && !errors.Is(err, node.ErrRemoved) && !(refused && out.Status.Finished) {
 		return nil, err
 	}
 	// How long it takes to finish depends on private records: nobody is to see it.
-	removed := err
+	ended := err
 	_ = hangUp() // Run says what went wrong
 	if out.Result, err = p.finish(ctx, n); err != nil {
 		return nil, err
 	}
-	return out, removed
+	return out, ended
 }

@@ -21,8 +21,11 @@ func InWords(s *node.Status, first, now time.Time) map[string]event.Member {
 var OtherClocks = otherClocks
 
 // ReadAgain reads a member's policy again, as a daemon does that is asked to.
-func ReadAgain(m *Membership, l *ledger.File) error {
-	return (&process{Daemon: &Daemon{Membership: m}, ledger: l}).reload()
+func ReadAgain(m *Membership, l *ledger.File) error { return ReadAgainAs(m, l, Reload{}) }
+
+// ReadAgainAs is ReadAgain of a daemon that says how.
+func ReadAgainAs(m *Membership, l *ledger.File, r Reload) error {
+	return (&process{Daemon: &Daemon{Membership: m, Reload: r}, ledger: l}).reload()
 }
 
 // Whole reports whether a node may leave out no round of an owner's run.

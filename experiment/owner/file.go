@@ -39,7 +39,26 @@ func Remarks(m *Membership) []Remark {
 			c.MostOfID)
 	}
 	remarkPolicy(m, say)
+	remarkBatch(m, say)
 	return all
+}
+
+// remarkBatch says where batches of the file are smaller than the policy wants, though
+// what the run file states is not. No error does: how many records there are is private.
+func remarkBatch(m *Membership, say func(warning bool, format string, args ...any)) {
+	x, train, rows := &m.Terms, m.e.Task.Split.Train, m.e.Task.Parts[0]
+	if !x.Adjacency.HidesCount() || x.Unit.Kind == account.UnitOwner {
+		return
+	}
+	n := len(rows)
+	if x.Unit.Kind == account.UnitPerson {
+		n = train.UnitCount(rows)
+	}
+	if mean := x.Rate * float64(n); mean < m.Policy.MinimumBatch {
+		say(true, "a batch has %.3g of the %d %ss for training on average, and minimum_batch = %g of the "+
+			"policy: only batch_size = %g of the run file was compared with it, because the number of "+
+			"%ss is secret", mean, n, x.Drawn(), m.Policy.MinimumBatch, x.Batch, x.Drawn())
+	}
 }
 
 // remarkPolicy says where the policy promises more records than there are, or allows a
@@ -63,8 +82,8 @@ func remarkPolicy(m *Membership, say func(warning bool, format string, args ...a
 	}
 	b := &m.Budget
 	if n < b.MinRecords {
-		say(true, "min_records = %d of the policy, and the file has %d %s: the ledger would say \"at least "+
-			"%d\" for good", b.MinRecords, n, counted, b.MinRecords)
+		say(true, "min_records = %d of the policy, and the file has %d %s: a ledger that is made with it "+
+			"says \"at least %d\" for good", b.MinRecords, n, counted, b.MinRecords)
 	}
 	if b.LifetimeDelta*float64(n) >= 1 {
 		say(true, "lifetime_delta = %g of the policy is not below 1/n = %.3g for the %d %s of the file: one "+

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -15,6 +16,7 @@ import (
 	"sotto/experiment/owner"
 	"sotto/node"
 	"sotto/node/wire"
+	"sotto/privacy"
 )
 
 // closing is a transport that says when it closes.
@@ -126,5 +128,37 @@ func TestFinishingEndsWithTheContext(t *testing.T) {
 	f.run(false, func(_ int, stop func()) func() { return stop })
 	if last := f.result(0); last.Alone == nil || last.Scores.Personal == nil || last.Scores.Alone == nil {
 		t.Errorf("a process that was stopped has lost what was found: %+v", last)
+	}
+}
+
+// A policy that did not allow the run any more, read again while a node that had finished
+// served others, took the node's results with it. They are made; the refusal stands.
+func TestAPolicyReadAgainAfterTheEndLeavesResults(t *testing.T) {
+	f := finishing{t, team(t), t.TempDir()}
+	f.run(false, func(int, func()) func() { return func() {} })
+	model := filepath.Join(f.state(0), owner.ModelFile)
+	policy, err := os.ReadFile(f.members[0].Policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := owner.Join(f.members[0], chosen())
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := make(chan os.Signal, 1)
+	d := owner.Daemon{Membership: m, State: f.state(0), Overrides: owner.Overrides{Volatile: true},
+		Reload: owner.Reload{Asked: asked},
+		Dial: func(ed25519.PrivateKey, int) (node.Transport, error) { // nobody else is there
+			other := strings.Replace(string(policy), `"dsgd", `, "", 1)
+			err := errors.Join(os.Remove(model), os.WriteFile(f.members[0].Policy, []byte(other), 0o600))
+			asked <- os.Interrupt
+			return wire.NewMemory(3, node.MaxPayload(m.Node.Dim)).Open(0), err
+		}}
+	out, err := d.Run(t.Context())
+	if !errors.Is(err, privacy.ErrRefused) {
+		t.Errorf("the policy's refusal: %v", err)
+	}
+	if _, err := os.Stat(model); err != nil || out == nil || out.Result == nil {
+		t.Errorf("results %+v: %v", out, err)
 	}
 }

@@ -242,7 +242,7 @@ func (m *Membership) request(population string) roster.Request {
 		Provenance:        m.Terms.Provenance,
 		Curious:           m.Terms.Curious,
 		Events:            events,
-		Questions:         asked(m.Owner, m.Terms.Target),
+		Questions:         asked(m.Owner, &m.Terms.Price),
 	}
 }
 

@@ -7,13 +7,13 @@ import (
 	"sotto/node/roster"
 )
 
-// asked is what a run that asks questions wants of the policy. target is the epsilon of
-// all of them, 0 where the run states its noise: then no limit is known to hold.
-func asked(o *Owner, target float64) roster.Questions {
-	if target == 0 {
-		target = math.Inf(1)
+// asked is what a run that asks questions wants of the policy. price is that of all of
+// them, with target 0 where the run states its noise: then no limit is known to hold.
+func asked(o *Owner, price *Price) roster.Questions {
+	all := roster.Questions{Epsilon: price.Target, Delta: price.Delta}
+	if all.Epsilon == 0 {
+		all.Epsilon = math.Inf(1)
 	}
-	all := roster.Questions{Epsilon: target}
 	for _, p := range experiment.QuestionsOf(o.e) {
 		q := roster.Asked{Text: p.Text, Kind: p.Kind, Cells: p.Dim, Columns: p.Columns()}
 		all.Asked = append(all.Asked, q)

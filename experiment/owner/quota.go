@@ -205,14 +205,19 @@ func remaining(p *plan.Agent, quota *account.CountFilter) (n int) {
 }
 
 // spentBefore refuses to begin a run anew whose plan has no charge left: it would train
-// to its end without an answer. A run of one answer, which a crash may have taken, is let
-// through.
+// to its end without an answer, or without a limit of its own would ask for all of them
+// again. A run of one answer, which a crash may have taken, is let through.
 func (r *runLedger) spentBefore(p *plan.Agent, run string) error {
-	if r.filter == nil || len(p.Events) == 0 || r.Charges(run) < 2 ||
-		remaining(p, r.filter) > 0 {
+	made, would := r.Charges(run), "train without an answer"
+	switch {
+	case len(p.Events) == 0 || made < 2 || r.filter != nil && remaining(p, r.filter) > 0:
 		return nil
+	case r.filter == nil && made < uint64(p.Queries()):
+		return nil
+	case r.filter == nil:
+		would = "ask for all of them again"
 	}
 	return fmt.Errorf("%w: this run has charged all %d answers that its plan allows, and the state "+
-		"directory does not know of them: it would train without an answer; allowed: the state directory "+
-		"that the run began with, or a new roster", privacy.ErrRefused, r.Charges(run))
+		"directory does not know of them: it would %s; allowed: the state directory that the run began "+
+		"with, or a new roster", privacy.ErrRefused, made, would)
 }

@@ -2,6 +2,7 @@ package owner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -9,6 +10,7 @@ import (
 
 	"sotto/node"
 	"sotto/node/roster"
+	"sotto/privacy"
 	"sotto/privacy/account"
 	"sotto/privacy/ledger"
 )
@@ -17,6 +19,19 @@ import (
 type Reload struct {
 	Asked <-chan os.Signal // nil: never
 	Level *slog.LevelVar   // of the log, which the policy may set; nil: it is left alone
+	Usual slog.Level       // Level where the policy sets none
+}
+
+// Log makes the log as detailed as a policy says.
+func (r *Reload) Log(p *roster.Policy) {
+	if r.Level == nil {
+		return
+	}
+	level, err := roster.ParseLogLevel(p.LogLevel)
+	if err != nil { // "", for ParsePolicy takes nothing else that is no level
+		level = r.Usual
+	}
+	r.Level.Set(level)
 }
 
 // obey reads policy and roster again whenever it is asked to, until ctx ends. stop ends
@@ -38,10 +53,9 @@ func (p *process) obey(ctx context.Context, n *node.Node, stop context.CancelCau
 }
 
 // reload reads the policy again. What it does not allow any more ends the run, with an
-// error that wraps privacy.ErrRefused. A smaller lifetime budget holds from the next
-// charge on; a larger one changes nothing, for the ledger keeps the budget that it was
-// made with. A file that cannot be used, or that names another folder of ledgers, changes
-// nothing and is logged.
+// error that wraps privacy.ErrRefused. Another lifetime budget holds from the next charge
+// on, but never beyond the budget that the ledger was made with. A file that cannot be
+// used, or that names another folder of ledgers, changes nothing and is logged.
 func (p *process) reload() error {
 	log := p.Node.Log
 	next, err := readPolicy(p.from.Policy)
@@ -54,14 +68,13 @@ func (p *process) reload() error {
 		return nil
 	}
 	d, err := next.Allow(p.request(p.Budget.Population))
+	if err != nil && !errors.Is(err, privacy.ErrRefused) { // the data's population has no entry any more
+		err = fmt.Errorf("%w: %w", privacy.ErrRefused, err)
+	}
 	if err != nil {
 		return fmt.Errorf("%s, read again: %w", p.from.Policy, err)
 	}
-	if p.Reload.Level != nil {
-		if level, err := roster.ParseLogLevel(next.LogLevel); err == nil {
-			p.Reload.Level.Set(level)
-		}
-	}
+	p.Reload.Log(next)
 	p.tight.read(next)
 	p.tight.want(d)
 	g := p.ledger.Genesis().Budget

@@ -46,8 +46,15 @@ func NewRoster(path string, terms *roster.Terms) (*roster.Roster, error) {
 	if err := experiment.PinModel(f); err != nil {
 		return nil, err
 	}
-	_, err = f.GraphFor(0)
-	return r, err
+	graphs, err := f.ScheduleFor(0)
+	if err != nil {
+		return nil, err
+	}
+	missing := ""
+	if terms != nil {
+		missing = terms.Missing
+	}
+	return r, waitsOn(graphs, missing)
 }
 
 // ReadRoster reads a roster and the run file that it is about; runFile "": the one that

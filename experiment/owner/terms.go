@@ -1,6 +1,7 @@
 package owner
 
 import (
+	"fmt"
 	"time"
 
 	"sotto/agent"
@@ -28,6 +29,16 @@ func (t *Terms) Drawn() string {
 	return "record"
 }
 
+// Batches says how large they are, and whose figure that is where the owner's is secret.
+func (t *Terms) Batches() string {
+	whose := ""
+	if t.Adjacency.HidesCount() && t.Unit.Kind != account.UnitOwner {
+		whose = " by the run file"
+	}
+	return fmt.Sprintf("%.4g expected%s, each %s drawn with probability %.4g", t.Batch, whose, t.Drawn(),
+		t.Rate)
+}
+
 // Protocol says what is run, and what goes over the network.
 type Protocol struct {
 	Algorithm string
@@ -45,6 +56,8 @@ type Protocol struct {
 // Queries say what is asked of the data, and with what noise it is answered.
 type Queries struct {
 	Records int // for training; the adjacencies of owners' runs make it public, 0 where it is not
+	// Batch is the expected number of records or persons in a batch: what the run file
+	// states, where their number is secret, and 1 where an owner is the unit.
 	Batch   float64
 	Rate    float64
 	Charges int // of the whole run
@@ -68,6 +81,16 @@ type Price struct {
 	Delta      float64
 	Target     float64 // epsilon that the run may spend; 0: no limit but the policy's
 	Accountant string
+}
+
+// batchOf is the expected number of records or persons in a batch. A run file that states
+// sample_rate beside batch_size draws by the rate, and divides sums by the size.
+func batchOf(o *Owner) float64 {
+	p := &o.plan().Public
+	if o.e.File.Privacy.SampleRate > 0 && p.Records > 0 {
+		return p.SampleRate * float64(p.Records) * float64(max(1, p.Draws))
+	}
+	return p.ExpectedBatchSize
 }
 
 // Terms returns what is planned.
@@ -96,7 +119,7 @@ func (o *Owner) Terms() (Terms, error) {
 		},
 		Queries: Queries{
 			Records:          p.Public.Records,
-			Batch:            p.Public.ExpectedBatchSize,
+			Batch:            batchOf(o),
 			Rate:             p.Public.SampleRate,
 			Charges:          p.Queries(),
 			Reserve:          t.Reserve,

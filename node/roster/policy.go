@@ -31,17 +31,21 @@ type Policy struct {
 	// Ledger is the folder of the owner's ledgers, one for each population; its path is
 	// relative to the policy file. It belongs to the owner and not to a run: no
 	// experiment can start a fresh one.
-	Ledger       string   `toml:"ledger"`
-	Algorithms   []string `toml:"algorithms"`    // algorithms that may run
-	Peers        []string `toml:"peers"`         // peer ids of the other members to take part with
-	MinimumBatch float64  `toml:"minimum_batch"` // smallest expected number of records in a batch, >= 0
+	Ledger     string   `toml:"ledger"`
+	Algorithms []string `toml:"algorithms"` // algorithms that may run
+	Peers      []string `toml:"peers"`      // peer ids of the other members to take part with
+	// MinimumBatch is the smallest expected number of records in a batch, of persons with
+	// unit person, >= 0. Under adjacency add-remove, where their number is secret, it is
+	// compared with batch_size of the run file. With unit owner a batch counts as 1.
+	MinimumBatch float64 `toml:"minimum_batch"`
 	// Curious is for noise that members share. It says whose secrets the adversary knows
 	// against whom this noise must protect: "neighbors" (default), those of all whom the
 	// owner shares noise with; "one", those of any one member; "none".
 	Curious string `toml:"curious,omitempty"`
 	// Liars says what happens to a member that sent two different contents for one round:
 	// "name" (default) names it, "drop" also refuses its messages: under missing proceed
-	// rounds go on without it, under wait they wait for it.
+	// rounds go on without it, under wait they wait for it. Nodes that wake by clocks go
+	// on with its last message.
 	Liars string `toml:"liars,omitempty"`
 	// LogLevel is how much a node logs: debug, info, warn or error; "": as the command
 	// line says.
@@ -223,7 +227,7 @@ type Request struct {
 	Algorithm         string
 	Dataset           string
 	Population        string  // "": the only one of Dataset
-	ExpectedBatchSize float64 // expected batch size
+	ExpectedBatchSize float64 // see Policy.MinimumBatch
 	Members           []ed25519.PublicKey
 	Self              ed25519.PublicKey
 	// Provenance of the mechanism: a daemon runs none whose guarantee is only claimed.
@@ -237,8 +241,8 @@ type Request struct {
 
 // Questions are what a request asks of the records, and what that costs in all.
 type Questions struct {
-	Asked   []Asked
-	Epsilon float64
+	Asked          []Asked
+	Epsilon, Delta float64
 }
 
 // Allow returns the budget of the data set, or why the owner refuses: an error that wraps
@@ -255,12 +259,15 @@ func (p *Policy) Allow(r Request) (DatasetPolicy, error) {
 	case unknown != nil:
 		return DatasetPolicy{}, unknown
 	case !(r.ExpectedBatchSize >= p.MinimumBatch):
-		return refuse("minimum_batch", r.ExpectedBatchSize,
-			fmt.Sprintf("an expected batch of at least %g", p.MinimumBatch))
+		allowed := fmt.Sprintf("an expected batch of at least %g", p.MinimumBatch)
+		if r.ExpectedBatchSize == 1 {
+			allowed += "; with unit owner a batch counts as 1"
+		}
+		return refuse("minimum_batch", r.ExpectedBatchSize, allowed)
 	case r.Provenance != privacy.Proved:
 		return refuse("mechanism", r.Provenance, "a mechanism whose guarantee is proved")
-	case d.allow(r.Asked, r.Questions.Epsilon) != nil:
-		return DatasetPolicy{}, d.allow(r.Asked, r.Questions.Epsilon)
+	case d.allow(&r.Questions) != nil:
+		return DatasetPolicy{}, d.allow(&r.Questions)
 	case r.Curious != "" && suspects(r.Curious) < suspects(p.Curious):
 		return refuse("curious", r.Curious, "noise that protects where these disclose their secrets: "+
 			suspicion[suspects(p.Curious)])

@@ -21,7 +21,8 @@ type QuestionPolicy struct {
 	// is below it. A question needs one sum for each group, bin and cell, and more if a
 	// group needs several, such as a mean its sum and its count.
 	SmallestGroup float64 `toml:"smallest_group,omitempty"`
-	// Epsilon is the most that all questions of one run may cost; 0: no limit of its own.
+	// Epsilon is the most that all questions of one run may cost, at lifetime_delta: the
+	// run's target_delta must not be above that; 0: no limit of its own.
 	Epsilon float64 `toml:"question_epsilon,omitempty"`
 }
 
@@ -42,11 +43,10 @@ func (q *QuestionPolicy) validate(key func(string) string) error {
 	return nil
 }
 
-// allow refuses questions that the owner does not answer. epsilon is what all of them
-// together cost.
-func (d *DatasetPolicy) allow(asked []Asked, epsilon float64) error {
+// allow refuses questions that the owner does not answer.
+func (d *DatasetPolicy) allow(r *Questions) error {
 	q := &d.QuestionPolicy
-	for _, a := range asked {
+	for _, a := range r.Asked {
 		if q.Questions != nil && !slices.Contains(q.Questions, a.Kind) {
 			return refusal("questions", a.Text, "one of "+strings.Join(q.Questions, ", "))
 		}
@@ -61,9 +61,16 @@ func (d *DatasetPolicy) allow(asked []Asked, epsilon float64) error {
 					int(float64(d.MinRecords)/g), d.MinRecords, g))
 		}
 	}
-	if q.Epsilon > 0 && len(asked) > 0 && !(epsilon <= q.Epsilon) {
-		return refusal("question_epsilon", epsilon,
+	if q.Epsilon == 0 || len(r.Asked) == 0 {
+		return nil
+	}
+	if !(r.Epsilon <= q.Epsilon) {
+		return refusal("question_epsilon", r.Epsilon,
 			fmt.Sprintf("a target_epsilon of at most %g for the questions of one run", q.Epsilon))
+	}
+	if !(r.Delta <= d.LifetimeDelta) { // at the policy's own delta they may cost more
+		return refusal("question_epsilon", fmt.Sprintf("epsilon %g at target_delta %g", r.Epsilon, r.Delta),
+			fmt.Sprintf("a target_delta of at most lifetime_delta %g", d.LifetimeDelta))
 	}
 	return nil
 }
