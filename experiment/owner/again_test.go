@@ -11,9 +11,9 @@ import (
 	"sotto/privacy"
 )
 
-// A policy whose log_level was taken out left the log at the former level, and one without
-// the data's population any more ended the node as a file that cannot be used, exit code 2,
-// in place of a refusal.
+// A policy whose log_level was taken out left the log at the former level, and one
+// without the data's population any more ended the node as a file that cannot be used,
+// exit code 2, in place of a refusal.
 func TestPolicyReadAgain(t *testing.T) {
 	files := team(t)[0]
 	b, err := os.ReadFile(files.Policy)

@@ -14,9 +14,9 @@ import (
 	"sotto/privacy"
 )
 
-// A run that states its noise has no limit of its own: with another state directory it was
-// made a second time, and charged a second time, though operations.md said that a roster
-// whose run was made is refused.
+// A run that states its noise has no limit of its own: with another state directory it
+// was made a second time, and charged a second time, though operations.md said that a
+// roster whose run was made is refused.
 func TestARunWithStatedNoiseIsMadeOnce(t *testing.T) {
 	stated := strings.Replace(ownerRun, "target_epsilon = 2.0", "noise_multiplier = 3.0", 1)
 	f := finishing{t, teamOf(t, stated), t.TempDir()}
