@@ -120,7 +120,8 @@ func pastText(left *owner.Left, charges int, goesOn bool) string {
 		return "FAULT: it " + text + ", all of its plan: it would ask for them again; a further run takes " +
 			"a new roster"
 	case left.Quota < 0:
-		text += ", and may ask for all of its answers again"
+		text += ", and may ask for all of its answers again unless it goes on from its state directory " +
+			"(--state)"
 	}
 	return text
 }

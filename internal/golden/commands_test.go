@@ -39,7 +39,7 @@ var commands = []commandCase{
 	{"audit-runs", "audit runs audit.toml --observations 10 --output json --canary blank", ""},
 	{"audit-all", "audit all audit.toml --scale smoke --output json", ""},
 	{"audit-ledger", "audit ledger RUN --output json", ""},
-	{"plan-owner", "node: plan --data a.csv --policy a.toml", ""},
+	{"plan-owner", "node: plan --data a.csv --policy a.toml --state a", ""},
 	{"export-onnx", "export RUN --format onnx --out model.onnx", "model.onnx"},
 	{"export-npz", "export RUN --format flat-npz --out model.npz", "model.npz"},
 	{"report", "report RUN --out page.html", "page.html page-plots/*.csv page-plots/*.svg"},
