@@ -35,6 +35,3 @@ func privateRemark(e *Experiment, _ sim.Stats) string {
 	}
 	return ""
 }
-
-// pushes says that messages carry mass, which must not get lost.
-func pushes(f *File) bool { return f.Has(algo.Mass) }

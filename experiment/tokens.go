@@ -111,18 +111,3 @@ func tokensRemark(e *Experiment, _ sim.Stats) string {
 	}
 	return ""
 }
-
-// NeedsAll says why rounds of a run cannot go on without a member; "": they can.
-func NeedsAll(f *File) string {
-	switch {
-	case Asks(f):
-		return "what a member who is missing would have sent, the answers of all others lack"
-	case pushes(f):
-		return "a message that is lost takes its mass with it"
-	case f.Interval() > 0:
-		return "a node that wakes by its clock waits for nobody"
-	case f.Token.Count > 0:
-		return "a token is with one member only"
-	}
-	return ""
-}

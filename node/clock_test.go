@@ -283,7 +283,11 @@ func TestClocksRefuseOtherPaces(t *testing.T) {
 		_, _, err := w.Node(t, 0, wire.NewMemory(4, 1000).Open(0), ledgertest.NewCrashFS(),
 			ledger.NewMemory(nil))
 		var bad *config.Error
-		if !errors.As(err, &bad) || bad.Key != "interval" {
+		key := "interval"
+		if name == "proceed" {
+			key = "missing"
+		}
+		if !errors.As(err, &bad) || bad.Key != key {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -162,9 +162,11 @@ func (c *Config) checkClock() error {
 	switch {
 	case c.Interval < 0 || c.Interval > maxInterval:
 		return config.Bad("interval", c.Interval, fmt.Sprintf("0 to %v", maxInterval))
-	case c.Interval > 0 && (c.Wakes != nil || c.Missing != Wait):
-		return config.Bad("interval", c.Interval,
-			"0 with recorded wakes and with missing proceed: a node that wakes by its clock waits for nobody")
+	case c.Interval > 0 && c.Missing != Wait:
+		return config.Bad("missing", c.Missing,
+			"wait, with clocks: a node that wakes by its own waits for nobody")
+	case c.Interval > 0 && c.Wakes != nil:
+		return config.Bad("interval", c.Interval, "0 with recorded wakes")
 	case c.BF16 && c.byWakes():
 		return config.Bad("bf16", c.BF16, "false, where agents wake by a clock or a list")
 	}

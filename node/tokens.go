@@ -22,9 +22,11 @@ func (c *Config) checkHolders() error {
 		return nil
 	case len(c.Holders) > maxTokens:
 		return config.Bad("holders", len(c.Holders), fmt.Sprintf("at most %d tokens", maxTokens))
-	case c.byWakes() || c.changing() || c.Mass || c.BF16 || c.Missing == Proceed:
+	case c.Missing == Proceed:
+		return config.Bad("missing", c.Missing, "wait, with tokens: each is with one member only")
+	case c.byWakes() || c.changing() || c.Mass || c.BF16:
 		return config.Bad("holders", len(c.Holders),
-			"no tokens with wakes, clocks, graphs that change, masses, bfloat16 values or missing proceed")
+			"no tokens with wakes, clocks, graphs that change, masses or bfloat16 values")
 	case c.oneWay():
 		return config.Bad("graph", c.Graph.Name(), "links in both directions, with tokens")
 	}

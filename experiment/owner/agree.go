@@ -8,31 +8,16 @@ import (
 	"sotto/experiment"
 	"sotto/node"
 	"sotto/node/roster"
-	"sotto/topology"
 )
 
-// waits refuses to go on without a member where a run cannot: every node would refuse it
-// at its start. Among the reasons, the records of a member that is missing would be
-// missing in the answers to questions, which nobody's intervals hold.
+// waits refuses to ask questions where rounds go on without a member: its records would
+// be missing in the answers of all, which nobody's intervals hold.
 func waits(f *experiment.File, missing string) error {
-	if missing != node.Proceed {
-		return nil
+	if missing == node.Proceed && experiment.Asks(f) {
+		return config.Bad("missing", missing, node.Wait+" with algorithm "+f.Algorithm.Name+
+			": what a member who is missing would have sent, the answers of all others lack")
 	}
-	why := experiment.NeedsAll(f)
-	if why == "" {
-		return nil
-	}
-	return config.Bad("missing", missing, node.Wait+" with algorithm "+f.Algorithm.Name+": "+why)
-}
-
-// waitsOn is waits for the graphs of a run.
-func waitsOn(s topology.Schedule, missing string) error {
-	g, err := topology.Union(s)
-	if err == nil && missing == node.Proceed && (g.Directed() || len(topology.Period(s)) != 1) {
-		err = config.Bad("missing", missing, node.Wait+", where links have one direction or change: who is "+
-			"left out cannot be told to catch up")
-	}
-	return err
+	return nil
 }
 
 // agree takes into c what all members have signed, if they have. A value of c that was

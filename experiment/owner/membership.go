@@ -250,13 +250,9 @@ func (m *Membership) request(population string) roster.Request {
 func (m *Membership) describe(graph *topology.Graph, graphs topology.Schedule) {
 	c, x := &m.Node, &m.Terms
 	c.Self, c.Run, c.Names = m.Self, m.Roster.Digest(), m.Roster.Names()
-	c.Graph, c.Rounds = graph, x.Rounds
-	c.Holders, c.Interval, c.Pairs = x.Holders, x.Interval, x.Pairs
-	c.Mass, c.BF16, c.Restart = x.Push, x.BF16, m.restart
+	x.tell(c, graph, graphs)
+	c.Restart = m.restart
 	c.Dim = x.Dim + x.Extra
-	if len(topology.Period(graphs)) != 1 {
-		c.Graphs = graphs
-	}
 }
 
 // run names this experiment in the ledger, over all its rosters.

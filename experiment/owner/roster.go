@@ -10,6 +10,7 @@ import (
 	"sotto/agent"
 	"sotto/config"
 	"sotto/experiment"
+	"sotto/node"
 	"sotto/node/roster"
 	"sotto/topology"
 )
@@ -50,11 +51,17 @@ func NewRoster(path string, terms *roster.Terms) (*roster.Roster, error) {
 	if err != nil {
 		return nil, err
 	}
-	missing := ""
-	if terms != nil {
-		missing = terms.Missing
+	graph, err := topology.Union(graphs)
+	if err != nil {
+		return nil, err
 	}
-	return r, waitsOn(graphs, missing)
+	var c node.Config // what every node would refuse at its start
+	if terms != nil {
+		c.Missing = terms.Missing
+	}
+	x := protocolOf(f)
+	x.tell(&c, graph, graphs)
+	return r, c.Check()
 }
 
 // ReadRoster reads a roster and the run file that it is about; runFile "": the one that

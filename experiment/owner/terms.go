@@ -6,9 +6,12 @@ import (
 
 	"sotto/agent"
 	"sotto/algo"
+	"sotto/experiment"
 	"sotto/experiment/plan"
+	"sotto/node"
 	"sotto/privacy"
 	"sotto/privacy/account"
+	"sotto/topology"
 )
 
 // Terms of taking part are what an owner's policy is asked about, and what a plan shows.
@@ -83,6 +86,30 @@ type Price struct {
 	Accountant string
 }
 
+// protocolOf is what the run file alone says.
+func protocolOf(f *experiment.File) Protocol {
+	return Protocol{
+		Algorithm: f.Algorithm.Name,
+		Dataset:   f.Data.Dataset,
+		Rounds:    f.OwnSteps(),
+		Holders:   holders(f),
+		Interval:  f.Interval(),
+		Pairs:     f.Pacing == agent.PacingPairs,
+		Push:      f.Has(algo.Mass),
+		BF16:      f.Algorithm.Short(),
+	}
+}
+
+// tell tells a node how its run goes.
+func (x *Protocol) tell(c *node.Config, graph *topology.Graph, graphs topology.Schedule) {
+	c.Graph, c.Rounds = graph, x.Rounds
+	c.Holders, c.Interval, c.Pairs = x.Holders, x.Interval, x.Pairs
+	c.Mass, c.BF16 = x.Push, x.BF16
+	if len(topology.Period(graphs)) != 1 {
+		c.Graphs = graphs
+	}
+}
+
 // batchOf is the expected number of records or persons in a batch. A run file that states
 // sample_rate beside batch_size draws by the rate, and divides sums by the size.
 func batchOf(o *Owner) float64 {
@@ -104,19 +131,10 @@ func (o *Owner) Terms() (Terms, error) {
 	if err != nil {
 		return Terms{}, f.At("privacy", err)
 	}
+	x := protocolOf(f)
+	x.Dim, x.Extra = o.e.Task.Model.Dim(), p.Extra()
 	return Terms{
-		Protocol: Protocol{
-			Algorithm: f.Algorithm.Name,
-			Dataset:   f.Data.Dataset,
-			Rounds:    f.OwnSteps(),
-			Holders:   o.holders(),
-			Interval:  f.Interval(),
-			Pairs:     f.Pacing == agent.PacingPairs,
-			Push:      f.Has(algo.Mass),
-			BF16:      f.Algorithm.Short(),
-			Dim:       o.e.Task.Model.Dim(),
-			Extra:     p.Extra(),
-		},
+		Protocol: x,
 		Queries: Queries{
 			Records:          p.Public.Records,
 			Batch:            batchOf(o),

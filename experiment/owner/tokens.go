@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"sotto/agent"
+	"sotto/experiment"
 	"sotto/model"
 	"sotto/rng"
 	"sotto/tensor"
@@ -11,8 +12,7 @@ import (
 
 // holders says where each token starts among daemons: the same for all members, from the
 // public seed. Nothing that is printed of their privacy rests on it.
-func (o *Owner) holders() []agent.ID {
-	f := o.e.File
+func holders(f *experiment.File) []agent.ID {
 	if f.Token.Count == 0 {
 		return nil
 	}
