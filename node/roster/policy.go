@@ -259,11 +259,9 @@ func (p *Policy) Allow(r Request) (DatasetPolicy, error) {
 	case unknown != nil:
 		return DatasetPolicy{}, unknown
 	case !(r.ExpectedBatchSize >= p.MinimumBatch):
-		allowed := fmt.Sprintf("an expected batch of at least %g", p.MinimumBatch)
-		if r.ExpectedBatchSize == 1 {
-			allowed += "; with unit owner a batch counts as 1"
-		}
-		return refuse("minimum_batch", r.ExpectedBatchSize, allowed)
+		return refuse("minimum_batch", r.ExpectedBatchSize,
+			fmt.Sprintf("an expected batch of at least %g (with unit owner a batch counts as 1)",
+				p.MinimumBatch))
 	case r.Provenance != privacy.Proved:
 		return refuse("mechanism", r.Provenance, "a mechanism whose guarantee is proved")
 	case d.allow(&r.Questions) != nil:
