@@ -106,10 +106,8 @@ func (d *PrivacyLoss) epsilon(delta float64, lower bool, ways []bool) (Interval,
 			return Interval{}, err
 		}
 		i, err := w.epsilon(delta, lower, ways)
-		if a, below := w.attained(); err == nil && lower && below {
-			if j, err := a.epsilon(delta, true, bothWays); err == nil {
-				i.Lower = math.Min(i.Upper, math.Max(i.Lower, j.Lower))
-			}
+		if err == nil && lower {
+			w.raise(&i, func(a *workload) (Interval, error) { return a.epsilon(delta, true, bothWays) })
 		}
 		return i, err
 	})
@@ -126,10 +124,8 @@ func (d *PrivacyLoss) Delta(epsilon float64) (Interval, error) {
 			return Interval{}, err
 		}
 		i, err := w.delta(epsilon)
-		if a, below := w.attained(); err == nil && below {
-			if j, err := a.delta(epsilon); err == nil {
-				i.Lower = math.Min(i.Upper, math.Max(i.Lower, j.Lower))
-			}
+		if err == nil {
+			w.raise(&i, func(a *workload) (Interval, error) { return a.delta(epsilon) })
 		}
 		return d.visible(i, l, epsilon), err
 	})

@@ -66,20 +66,26 @@ func (w *workload) tight() bool {
 	return true
 }
 
-// attained is a workload that some data sets have, below w where w is only a bound.
-func (w *workload) attained() (a workload, below bool) {
-	a = *w
-	a.pairs = slices.Clone(w.pairs)
-	for i, p := range w.pairs {
+// raise lifts the lower end of an answer to that of a workload that some data sets have,
+// where w itself is only a bound and such a workload is known.
+func (w *workload) raise(i *Interval, answer func(attained *workload) (Interval, error)) {
+	attained, below := *w, false
+	attained.pairs = slices.Clone(w.pairs)
+	for k, p := range w.pairs {
 		if p.tight {
 			continue
 		}
 		if p.under == nil {
-			return a, false
+			return
 		}
-		a.pairs[i], below = *p.under, true
+		attained.pairs[k], below = *p.under, true
 	}
-	return a, below && !w.bound
+	if !below || w.bound {
+		return
+	}
+	if a, err := answer(&attained); err == nil {
+		i.Lower = math.Min(i.Upper, math.Max(i.Lower, a.Lower))
+	}
 }
 
 // trivial answers what needs no composition of grids.
