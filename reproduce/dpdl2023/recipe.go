@@ -18,7 +18,8 @@ import (
 
 var recipeAxes = []string{"adjacency", "features", "fiedler", "budget", "seed"}
 
-var recipeAdjacencies = []string{"add-remove", "replace-one"}
+// What a budget holds for; the other one is underDefinition.
+const underAccountant = "add-remove"
 
 // recipeSteps are step sizes by budget.
 var recipeSteps = map[string]float64{"none": 1, "100": 30, "10": 30, "1": 10, "0.5": 5}
@@ -92,7 +93,7 @@ func (r recipeRun) cell(small bool) sweep.Cell {
 	set("model.init_from=%q", "builtin:"+r.features)
 	set("topology.target=%s", r.fiedler)
 	set("algorithm.step_size=%g", max(recipeSteps[r.budget], .01))
-	if r.adjacency != recipeAdjacencies[0] {
+	if r.adjacency != underAccountant {
 		set("privacy.adjacency=%q", r.adjacency)
 	}
 	switch r.budget {
@@ -120,9 +121,9 @@ func (r recipeRun) cell(small bool) sweep.Cell {
 // under replace-one.
 func recipeCells(small bool) []sweep.Cell {
 	var cells []sweep.Cell
-	for _, adjacency := range recipeAdjacencies {
+	for _, adjacency := range []string{underAccountant, underDefinition} {
 		for _, features := range []string{"glyphs", "fashion-mnist"} {
-			if adjacency == recipeAdjacencies[0] {
+			if adjacency == underAccountant {
 				cells = append(cells, recipeRun{adjacency, features, "1", untrained, 1331}.cell(small))
 			}
 			for _, f := range fiedlers {
@@ -147,7 +148,7 @@ func recipeCells(small bool) []sweep.Cell {
 // complete graph.
 func recipeRuns(adjacency, features, fiedler, budget string) bool {
 	much := budget == "none" || budget == "100"
-	return !much || adjacency == recipeAdjacencies[0] && features == "glyphs" && fiedler == "1"
+	return !much || adjacency == underAccountant && features == "glyphs" && fiedler == "1"
 }
 
 // recipe sets the recipe beside the best published decentralized cell of its graph and
@@ -160,13 +161,13 @@ func recipe(f *reproduce.Results) *reproduce.Document {
 		"its epsilon, replace-one"}}
 	var failed error
 	for _, features := range []string{"glyphs", "fashion-mnist"} {
-		first := recipeRun{recipeAdjacencies[0], features, "1", untrained, 0}
+		first := recipeRun{underAccountant, features, "1", untrained, 0}
 		if s := g.Accuracy(first); len(s) > 0 {
 			d.Add(features, "", untrained, "", "", s, "", "", "", "0", "0", "", "", "")
 		}
 		for i, fiedler := range fiedlers {
 			for j, b := range budgets {
-				r := recipeRun{recipeAdjacencies[0], features, fiedler, b, 0}
+				r := recipeRun{underAccountant, features, fiedler, b, 0}
 				s := g.Accuracy(r)
 				if len(s) == 0 {
 					continue
@@ -178,7 +179,7 @@ func recipe(f *reproduce.Results) *reproduce.Document {
 				cells := []any{features, fiedler, b, best, methodNames[methods[m]], s,
 					fmt.Sprintf("%+.2f", s.Mean()-best.mean), central,
 					fmt.Sprintf("%+.2f", s.Mean()-central.mean), g.Epsilon(r), other, "", "", ""}
-				r.adjacency = recipeAdjacencies[1]
+				r.adjacency = underDefinition
 				if s := g.Accuracy(r); len(s) > 0 {
 					above := fmt.Sprintf("%+.2f", s.Mean()-best.mean)
 					copy(cells[len(cells)-3:], []any{s, above, g.Epsilon(r)})
