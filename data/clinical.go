@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"sotto/config"
+	"sotto/data/csv"
 )
 
 // HeartParams are the parameters of "heart-disease".
@@ -39,11 +40,11 @@ func (p *HeartParams) check() error {
 }
 
 // layout returns the features in use and how a hospital's file is read.
-func (p *HeartParams) layout() ([]feature, CSVOptions) {
+func (p *HeartParams) layout() ([]feature, csv.Options) {
 	if p.Missing == "fill" {
-		return heartFeatures, CSVOptions{Missing: []string{"?"}}
+		return heartFeatures, csv.Options{Missing: []string{"?"}}
 	}
-	return heartFeatures[:10], CSVOptions{Missing: []string{"?"}, Drop: []string{"11", "12", "13"}}
+	return heartFeatures[:10], csv.Options{Missing: []string{"?"}, Drop: []string{"11", "12", "13"}}
 }
 
 // heartFeatures have clinical ranges as bounds and normal or usual values as fill: 13
@@ -110,7 +111,7 @@ func (p *HeartParams) empty(groups []string) *Dataset {
 }
 
 // addHospital names the columns of t and appends its rows.
-func (d *Dataset) addHospital(t *Table, group int32, features []feature, p *HeartParams) error {
+func (d *Dataset) addHospital(t *csv.Table, group int32, features []feature, p *HeartParams) error {
 	fill := p.Missing == "fill"
 	if len(t.Columns) != len(features)+1 {
 		return &config.Error{File: t.File, Line: t.Lines[0], Found: fmt.Sprintf("%d columns", len(t.Columns)),
@@ -130,15 +131,15 @@ func (d *Dataset) addHospital(t *Table, group int32, features []feature, p *Hear
 			}
 		}
 	}
-	keep := t.complete(fill)
-	x, err := t.encode(features, keep, p.Normalize)
+	keep := t.Complete(fill)
+	x, err := encode(t, features, keep, p.Normalize)
 	if err != nil {
 		return err
 	}
 	for _, row := range keep {
 		v := diagnosis.Numbers[row]
 		if !slices.Contains([]float64{0, 1, 2, 3, 4}, v) {
-			return t.bad(row, "num", fmt.Sprint(v), "0 to 4")
+			return t.Bad(row, "num", fmt.Sprint(v), "0 to 4")
 		}
 		if p.Target == "num" {
 			d.Targets = append(d.Targets, float32(v))
@@ -175,7 +176,7 @@ func breastCancer(decode func(any) error, src Source) (*Split, error) {
 		return nil, err
 	}
 	st := &store{dir: src.Dir, any: p.AllowAltered}
-	t, err := st.table("breast-cancer-wdbc/wdbc.data", CSVOptions{Drop: []string{"1"}, Text: []string{"2"}})
+	t, err := st.table("breast-cancer-wdbc/wdbc.data", csv.Options{Drop: []string{"1"}, Text: []string{"2"}})
 	if err != nil {
 		return nil, err
 	}
@@ -183,8 +184,8 @@ func breastCancer(decode func(any) error, src Source) (*Split, error) {
 	for k, hi := range wdbcUpper {
 		features[k] = feature{name: strconv.Itoa(k + 3), hi: hi}
 	}
-	keep := t.complete(true)
-	x, err := t.encode(features, keep, p.Normalize)
+	keep := t.Complete(true)
+	x, err := encode(t, features, keep, p.Normalize)
 	if err != nil {
 		return nil, err
 	}
@@ -265,7 +266,7 @@ func parkinsons(decode func(any) error, src Source) (*Split, error) {
 			"with another number of recordings of one person others' test records are drawn anew")
 	}
 	st := &store{dir: src.Dir, any: p.AllowAltered}
-	t, err := st.table("parkinsons-telemonitoring/parkinsons_updrs.data", CSVOptions{Header: true})
+	t, err := st.table("parkinsons-telemonitoring/parkinsons_updrs.data", csv.Options{Header: true})
 	if err != nil {
 		return nil, err
 	}
@@ -300,9 +301,9 @@ func (d *Dataset) groupsAreUnits() {
 	d.SetUnits(ids)
 }
 
-func recordings(t *Table, p ParkinsonsParams) (*Dataset, error) {
-	keep := t.complete(true)
-	x, err := t.encode(voiceFeatures, keep, p.Normalize)
+func recordings(t *csv.Table, p ParkinsonsParams) (*Dataset, error) {
+	keep := t.Complete(true)
+	x, err := encode(t, voiceFeatures, keep, p.Normalize)
 	if err != nil {
 		return nil, err
 	}
@@ -323,7 +324,7 @@ func recordings(t *Table, p ParkinsonsParams) (*Dataset, error) {
 	for _, row := range keep {
 		subject := person.Numbers[row]
 		if subject != float64(int32(subject)) || subject < 1 || subject > 42 {
-			return nil, t.bad(row, personColumn, fmt.Sprint(subject), "1 to 42")
+			return nil, t.Bad(row, personColumn, fmt.Sprint(subject), "1 to 42")
 		}
 		d.Groups = append(d.Groups, int32(subject)-1)
 		d.Targets = append(d.Targets, float32(score.Numbers[row]/unit))

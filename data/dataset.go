@@ -22,6 +22,8 @@ import (
 	"sotto/tensor"
 )
 
+const maxCells = 1 << 28 // of a table of numbers
+
 var (
 	// ErrMissing says that a file of a data set, or one of the user's, is not there.
 	ErrMissing = errors.New("data file missing")

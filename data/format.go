@@ -5,11 +5,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
 	"sotto/config"
+	"sotto/data/csv"
 	"sotto/tensor"
 )
 
@@ -107,11 +107,11 @@ func (p CSVParams) records(path string, names []string, labelled bool) (*Records
 	if err := p.narrow(path, b, labelled); err != nil {
 		return nil, err
 	}
-	t, err := ReadCSV(bytes.NewReader(b), path, p.options())
+	t, err := csv.Read(bytes.NewReader(b), path, p.options())
 	if err != nil {
 		return nil, err
 	}
-	keep := t.complete(false)
+	keep := t.Complete(false)
 	r := &Records{}
 	for _, row := range keep {
 		r.Lines = append(r.Lines, t.Lines[row])
@@ -125,14 +125,14 @@ func (p CSVParams) records(path string, names []string, labelled bool) (*Records
 	if err != nil {
 		return nil, err
 	}
-	if r.X, err = t.encode(features, keep, true); err != nil {
+	if r.X, err = encode(t, features, keep, true); err != nil {
 		return nil, err
 	}
 	switch {
 	case p.Label != "":
 		r.Labels, err = labelsFrom(t, p.Label, p.Classes, keep)
 	case p.Target != "":
-		r.Targets, err = t.targets(p.Target, keep)
+		r.Targets, err = targets(t, p.Target, keep)
 	}
 	return r, err
 }
@@ -140,7 +140,7 @@ func (p CSVParams) records(path string, names []string, labelled bool) (*Records
 // narrow changes p to what the file with bytes b has of it: columns that are not read are
 // dropped where they are there, and where features are asked for by name, all others.
 func (p *CSVParams) narrow(path string, b []byte, labelled bool) error {
-	t, err := p.head(path, b)
+	t, err := p.options().Head(path, b)
 	if err != nil {
 		return err
 	}
@@ -153,29 +153,15 @@ func (p *CSVParams) narrow(path string, b []byte, labelled bool) error {
 		return p.narrowTo(t)
 	}
 	p.Drop = slices.DeleteFunc(unread, func(ref string) bool {
-		return ref == "" || p.Header && findColumn(t.Columns, ref) < 0
+		return ref == "" || p.Header && t.Find(ref) < 0
 	})
 	return nil
 }
 
-// head has the columns of the file with bytes b and no rows.
-func (p *CSVParams) head(path string, b []byte) (*Table, error) {
-	o := p.options()
-	first, err := o.reader(bytes.NewReader(b)).Read()
-	switch {
-	case err == io.EOF:
-		return nil, &config.Error{File: path, Line: 1, Found: "no rows", Allowed: "at least one row"}
-	case err != nil:
-		return nil, csvFault(err, path)
-	}
-	t, _, _, err := (&CSVOptions{Header: p.Header}).layout(first, path, 1)
-	return t, err
-}
-
 // narrowTo drops all columns but the features and what else is read.
-func (p *CSVParams) narrowTo(t *Table) error {
+func (p *CSVParams) narrowTo(t *csv.Table) error {
 	for _, name := range p.Columns {
-		if !slices.ContainsFunc(t.Columns, func(c Column) bool { return c.Name == name }) {
+		if !slices.ContainsFunc(t.Columns, func(c csv.Column) bool { return c.Name == name }) {
 			return &config.Error{File: t.File, Line: 1, Key: "header",
 				Found:   fmt.Sprintf("no column %q", name),
 				Allowed: "the features " + strings.Join(p.Columns, ", ")}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"sotto/config"
+	"sotto/data/csv"
 	"sotto/tensor"
 )
 
@@ -67,11 +68,11 @@ func houses(decode func(any) error, src Source) (*Split, error) {
 		return nil, err
 	}
 	st := &store{dir: src.Dir, any: p.AllowAltered}
-	t, err := st.table("california-housing/cal_housing.data", CSVOptions{})
+	t, err := st.table("california-housing/cal_housing.data", csv.Options{})
 	if err != nil {
 		return nil, err
 	}
-	x, err := t.encode(target.features, t.complete(true), p.Scaling == "bounds")
+	x, err := encode(t, target.features, t.Complete(true), p.Scaling == "bounds")
 	if err != nil {
 		return nil, err
 	}

@@ -11,107 +11,10 @@ import (
 	"strings"
 	"testing"
 
-	"sotto/config"
 	"sotto/data"
 	"sotto/data/datatest"
+	"sotto/data/ratings"
 )
-
-func TestReadRatings(t *testing.T) {
-	got, err := data.ReadRatings(strings.NewReader("196\t242\t3\t881250949\n1\t1682\t5\t0\r\n"), "u.data")
-	if want := []data.Rating{{User: 196, Item: 242, Value: 3}, {User: 1, Item: 1682, Value: 5}}; err != nil ||
-		!slices.Equal(got, want) {
-		t.Errorf("%v, %v, want %v", got, err, want)
-	}
-	const ok = "1\t1\t1\t1\n"
-	for text, want := range map[string]struct {
-		line int
-		key  string
-	}{
-		"":                                {1, ""},
-		"1 1 1 1\n":                       {1, ""},
-		ok + "1\t2\t3\n":                  {2, ""},
-		ok + "\n":                         {2, ""},
-		ok + "1\t2\t3\t4\t5\n":            {2, ""},
-		ok + "0\t2\t3\t4\n":               {2, "user"},
-		"20001\t2\t3\t4\n":                {1, "user"},
-		"1\t0\t3\t4\n":                    {1, "item"},
-		"1\t20001\t3\t4\n":                {1, "item"},
-		"1\t2\t0\t4\n":                    {1, "rating"},
-		"1\t2\t6\t4\n":                    {1, "rating"},
-		"1\t2\t3.5\t4\n":                  {1, "rating"},
-		"1\t2\t+3\t4\n":                   {1, "rating"},
-		"1\t2\t3\t-4\n":                   {1, "time"},
-		ok + ok:                           {2, "item"},
-		"18446744073709551617\t":          {1, ""},
-		"18446744073709551617\t1\t1\t1\n": {1, "user"},
-		strings.Repeat("1", 70_000):       {1, ""},
-	} {
-		_, err := data.ReadRatings(strings.NewReader(text), "u.data")
-		var bad *config.Error
-		if !errors.As(err, &bad) || bad.File != "u.data" || bad.Line != want.line || bad.Key != want.key {
-			t.Errorf("%.40q: error %v, want u.data:%d %s", text, err, want.line, want.key)
-		}
-	}
-}
-
-// item is a line of u.item with the given flags set.
-func item(id int, flags ...int) string {
-	g := strings.Split(strings.Repeat("0", 19), "")
-	for _, k := range flags {
-		g[k] = "1"
-	}
-	return fmt.Sprintf("%d|Caf\xe9 (1995)|01-Jan-1995||http://x|%s\n", id, strings.Join(g, "|"))
-}
-
-func TestReadGenres(t *testing.T) {
-	m, err := data.ReadGenres(strings.NewReader(item(1, 3, 18)+item(2)), "u.item")
-	if err != nil || m.Rows != 2 || m.Cols != 19 || m.Row(0)[3] != 1 || m.Row(0)[18] != 1 ||
-		m.Row(0).Norm() != math.Sqrt2 || m.Row(1).Norm() != 0 {
-		t.Errorf("%+v, %v", m, err)
-	}
-	for text, line := range map[string]int{
-		"":                             1,
-		item(2):                        1,
-		item(1) + item(1):              2,
-		item(1) + item(3):              2,
-		item(1) + "2|a|b\n":            2,
-		item(1)[:len(item(1))-2] + "2": 1,
-	} {
-		_, err := data.ReadGenres(strings.NewReader(text), "u.item")
-		var bad *config.Error
-		if !errors.As(err, &bad) || bad.File != "u.item" || bad.Line != line {
-			t.Errorf("%q: error %v, want line %d", text, err, line)
-		}
-	}
-}
-
-func FuzzReadRatings(f *testing.F) {
-	f.Add([]byte("196\t242\t3\t881250949\n1\t1\t5\t0\n"))
-	f.Add([]byte("1\t1\t1\t1\n1\t1\t1\t1\n"))
-	f.Add([]byte(item(1, 2) + item(2, 0, 18)))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		ratings, err := data.ReadRatings(bytes.NewReader(b), "f")
-		if (err == nil) != (len(ratings) > 0) && err == nil {
-			t.Fatal("no ratings and no error")
-		}
-		if err == nil && bytes.Count(b, []byte("\n"))+1 < len(ratings) {
-			t.Fatal("more ratings than lines")
-		}
-		for _, r := range ratings {
-			if err == nil && (r.User < 1 || r.Item < 1 || r.Value < 1 || r.Value > 5 ||
-				r.Value != math.Trunc(r.Value)) {
-				t.Fatalf("%+v", r)
-			}
-		}
-		m, err := data.ReadGenres(bytes.NewReader(b), "f")
-		if err == nil && (m.Rows == 0 || len(m.Data) != 19*m.Rows ||
-			slices.ContainsFunc(m.Data, func(x float32) bool {
-				return x != 0 && x != 1
-			})) {
-			t.Fatalf("%d movies of %d flags", m.Rows, len(m.Data))
-		}
-	})
-}
 
 // made writes u.data, and u.item with a flag that tells even movies from odd ones, where
 // the data set looks for them.
@@ -120,7 +23,7 @@ func made(t testing.TB, ratings []byte, items int) string {
 	dir := t.TempDir()
 	var list strings.Builder
 	for i := 1; i <= items; i++ {
-		list.WriteString(item(i, i%2, 2))
+		list.WriteString(datatest.Item(i, i%2, 2))
 	}
 	folder := filepath.Join(dir, "ml-100k")
 	if err := errors.Join(os.Mkdir(folder, 0o755),
@@ -137,12 +40,12 @@ func made(t testing.TB, ratings []byte, items int) string {
 func TestMovieLens(t *testing.T) {
 	text := datatest.Ratings(30, 40, 3, 2, 10, 20, 1)
 	dir := made(t, text, 40)
-	ratings, err := data.ReadRatings(bytes.NewReader(text), "f")
+	all, err := ratings.Read(bytes.NewReader(text), "f")
 	if err != nil {
 		t.Fatal(err)
 	}
 	count := map[int32]int{}
-	for _, r := range ratings {
+	for _, r := range all {
 		count[r.User]++
 	}
 	for _, text := range []string{"public_users = 5", "features = 'genres'\npublic_users = 0\ncenter = 3.5",
@@ -170,7 +73,7 @@ func TestMovieLens(t *testing.T) {
 			// The user's training ratings are those of the file that Vectors has; targets
 			// sum to what they exceed the center by.
 			sum, least, shift, vector := 0., 0., 0., 0.
-			for _, r := range ratings {
+			for _, r := range all {
 				if v := float64(s.Vectors.Row(u)[r.Item-1]); r.User == id && (v != 0 || r.Value == center) {
 					sum, least, vector = sum+r.Value, least+1, vector+v
 				}
@@ -299,12 +202,12 @@ func TestMovieLens100K(t *testing.T) {
 	if err != nil {
 		t.Skip("ml-100k/u.data is not in the data folder: MovieLens-100K may not be redistributed")
 	}
-	ratings, err := data.ReadRatings(bytes.NewReader(b), "u.data")
+	all, err := ratings.Read(bytes.NewReader(b), "u.data")
 	if err != nil {
 		t.Fatal(err)
 	}
 	count, movies := map[int32]int{}, map[int32]bool{}
-	for _, r := range ratings {
+	for _, r := range all {
 		count[r.User]++
 		movies[r.Item] = true
 	}
@@ -312,8 +215,8 @@ func TestMovieLens100K(t *testing.T) {
 	for _, n := range count {
 		least, most = min(least, n), max(most, n)
 	}
-	if len(ratings) != 100_000 || len(count) != 943 || len(movies) != 1682 || least != 20 || most != 737 {
-		t.Errorf("%d ratings of %d users and %d movies, %d to %d by a user", len(ratings), len(count),
+	if len(all) != 100_000 || len(count) != 943 || len(movies) != 1682 || least != 20 || most != 737 {
+		t.Errorf("%d ratings of %d users and %d movies, %d to %d by a user", len(all), len(count),
 			len(movies), least, most)
 	}
 }

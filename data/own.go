@@ -2,13 +2,11 @@ package data
 
 import (
 	"bytes"
-	"encoding/csv"
 	"fmt"
 	"iter"
-	"slices"
-	"strings"
 
 	"sotto/config"
+	"sotto/data/csv"
 	"sotto/data/schema"
 )
 
@@ -92,10 +90,10 @@ func LoadOwn(name string, from OwnFile, src Source, decode func(params any) erro
 	return load(orDefaults(decode), from, b, src)
 }
 
-// fromTable adds a file that ReadCSV has read to the owner's part.
-func (own *Own) fromTable(t *Table, o CSVOptions, b []byte, kept int) (*Own, error) {
+// fromTable adds a file that csv.Read has read to the owner's part.
+func (own *Own) fromTable(t *csv.Table, o csv.Options, b []byte, kept int) (*Own, error) {
 	var err error
-	if own.Sheet, err = o.sheet(t.File, b); err != nil {
+	if own.Columns, own.Used, own.Rows, err = o.Cells(t.File, b); err != nil {
 		return nil, err
 	}
 	lines := bytes.Split(b, []byte("\n"))
@@ -104,45 +102,6 @@ func (own *Own) fromTable(t *Table, o CSVOptions, b []byte, kept int) (*Own, err
 	}
 	own.Counts = Counts{Rows: len(t.Lines), Dropped: len(t.Lines) - kept}
 	return own, nil
-}
-
-// sheet reads columns and cells of a file that ReadCSV has read.
-func (o CSVOptions) sheet(path string, b []byte) (Sheet, error) {
-	read := func() *csv.Reader { return o.reader(bytes.NewReader(b)) }
-	first, err := read().Read()
-	if err != nil {
-		return Sheet{}, csvFault(err, path)
-	}
-	t, skip, _, err := o.layout(first, path, 1)
-	if err != nil {
-		return Sheet{}, err
-	}
-	var s Sheet
-	for k := range t.Columns {
-		s.Columns = append(s.Columns, t.Columns[k].Name)
-		s.Used = append(s.Used, !skip[k])
-	}
-	s.Rows = func(yield func([]string) bool) {
-		r := read()
-		if o.Header {
-			r.Read()
-		}
-		for {
-			cells, err := r.Read()
-			if err != nil { // the end: ReadCSV found no fault
-				return
-			}
-			for k, c := range cells {
-				if cells[k] = strings.TrimSpace(c); slices.Contains(o.Missing, cells[k]) {
-					cells[k] = ""
-				}
-			}
-			if !yield(cells) {
-				return
-			}
-		}
-	}
-	return s, nil
 }
 
 // ownHospital reads one hospital's file, as heartDisease reads each of the four.
@@ -155,7 +114,7 @@ func ownHospital(decode func(any) error, from OwnFile, b []byte, src Source) (*O
 		return nil, err
 	}
 	features, options := p.layout()
-	t, err := ReadCSV(bytes.NewReader(b), from.Path, options)
+	t, err := csv.Read(bytes.NewReader(b), from.Path, options)
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +128,7 @@ func ownHospital(decode func(any) error, from OwnFile, b []byte, src Source) (*O
 	}
 	all.Shape = [3]int{1, 1, all.X.Cols}
 	all.Variables = append(variablesOf(features, p.Normalize), all.outcome("num", "num"))
-	src.own = &places{rows: len(t.Lines), of: t.complete(p.Missing == "fill")}
+	src.own = &places{rows: len(t.Lines), of: t.Complete(p.Missing == "fill")}
 	split, err := holdOut(all, p.TableParams, src)
 	if err != nil {
 		return nil, err
@@ -200,9 +159,9 @@ func ownCSV(decode func(any) error, from OwnFile, b []byte, src Source) (*Own, e
 		return nil, err
 	}
 	options := of.options()
-	t, err := ReadCSV(bytes.NewReader(b), from.Path, options)
+	t, err := csv.Read(bytes.NewReader(b), from.Path, options)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", from.Path, err)
 	}
-	return (&Own{Split: split}).fromTable(t, options, b, len(t.complete(false)))
+	return (&Own{Split: split}).fromTable(t, options, b, len(t.Complete(false)))
 }

@@ -17,12 +17,12 @@ type ratingTable struct {
 	file        string
 	users       []int32 // ids of those who are not public, ascending
 	items       int     // largest id
-	public      []Rating
-	train, test []Rating // in order of the file; all in train before holdOut
+	public      []als.Rating
+	train, test []als.Rating // in order of the file; all in train before holdOut
 }
 
 // newRatingTable draws the public users.
-func newRatingTable(ratings []Rating, file string, public int, seed uint64) (*ratingTable, error) {
+func newRatingTable(ratings []als.Rating, file string, public int, seed uint64) (*ratingTable, error) {
 	t := &ratingTable{file: file}
 	var ids []int32
 	for _, r := range ratings {
@@ -62,7 +62,7 @@ func newRatingTable(ratings []Rating, file string, public int, seed uint64) (*ra
 		if open[r.User] {
 			to = &t.public
 		}
-		*to = append(*to, Rating{User: place[r.User], Item: r.Item, Value: r.Value})
+		*to = append(*to, als.Rating{User: place[r.User], Item: r.Item, Value: r.Value})
 	}
 	return t, nil
 }
@@ -81,7 +81,7 @@ func (t *ratingTable) holdOut(fraction float64, seed uint64) {
 			held[k] = true
 		}
 	}
-	var rest []Rating
+	var rest []als.Rating
 	for k, r := range t.train {
 		if held[k] {
 			t.test = append(t.test, r)
@@ -93,7 +93,7 @@ func (t *ratingTable) holdOut(fraction float64, seed uint64) {
 }
 
 // learned are the ratings that features are made from.
-func (t *ratingTable) learned(all bool) []Rating {
+func (t *ratingTable) learned(all bool) []als.Rating {
 	if all {
 		return append(slices.Clone(t.train), t.public...)
 	}
@@ -120,7 +120,7 @@ func (t *ratingTable) split(name string, p *MovieLensParams, features tensor.Mat
 	for u, id := range t.users {
 		names[u] = "user " + strconv.Itoa(int(id))
 	}
-	part := func(ratings []Rating) *Dataset {
+	part := func(ratings []als.Rating) *Dataset {
 		d := flat(name, tensor.NewMat(len(ratings), features.Cols))
 		d.Targets, d.Groups, d.GroupNames = make([]float32, len(ratings)), make([]int32, len(ratings)), names
 		for k, r := range ratings {

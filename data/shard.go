@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"sotto/config"
+	"sotto/data/csv"
 )
 
 // joint is a data set that owners hold parts of, with the line of its file that each
@@ -61,7 +62,7 @@ func Shard(name, dir, partition string, agents int, seed uint64,
 }
 
 // take appends the lines of the rows of t at keep, which is read from b.
-func (j *joint) take(t *Table, b []byte, keep []int) error {
+func (j *joint) take(t *csv.Table, b []byte, keep []int) error {
 	lines := bytes.Split(b, []byte("\n"))
 	for _, row := range keep {
 		line := bytes.TrimRight(lines[t.Lines[row]-1], "\r")
@@ -96,14 +97,14 @@ func jointHospitals(decode func(any) error, src Source) (*joint, error) {
 		if err != nil {
 			return nil, err
 		}
-		t, err := ReadCSV(bytes.NewReader(b), filepath.Join(src.Dir, filepath.FromSlash(path)), options)
+		t, err := csv.Read(bytes.NewReader(b), filepath.Join(src.Dir, filepath.FromSlash(path)), options)
 		if err != nil {
 			return nil, err
 		}
 		if err := j.addHospital(t, int32(g), features, &p); err != nil {
 			return nil, err
 		}
-		if err := j.take(t, b, t.complete(p.Missing == "fill")); err != nil {
+		if err := j.take(t, b, t.Complete(p.Missing == "fill")); err != nil {
 			return nil, err
 		}
 	}
@@ -136,7 +137,7 @@ func jointCSV(decode func(any) error, _ Source) (*joint, error) {
 	if p, err = p.onto(p.Path, b); err != nil {
 		return nil, err
 	}
-	t, err := ReadCSV(bytes.NewReader(b), p.Path, p.options())
+	t, err := csv.Read(bytes.NewReader(b), p.Path, p.options())
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +147,7 @@ func jointCSV(decode func(any) error, _ Source) (*joint, error) {
 			return nil, err
 		}
 	}
-	return j, j.take(t, b, t.complete(false))
+	return j, j.take(t, b, t.Complete(false))
 }
 
 // headerLine is the first line of a file that is not empty.

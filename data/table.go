@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"sotto/config"
+	"sotto/data/csv"
 	"sotto/tensor"
 )
 
@@ -68,7 +69,7 @@ func longest(features []feature, normalize bool) float64 {
 }
 
 // encode returns the features of the rows at keep.
-func (t *Table) encode(features []feature, keep []int, normalize bool) (tensor.Mat, error) {
+func encode(t *csv.Table, features []feature, keep []int, normalize bool) (tensor.Mat, error) {
 	width := 0
 	for k := range features {
 		width += features[k].width()
@@ -90,7 +91,7 @@ func (t *Table) encode(features []feature, keep []int, normalize bool) (tensor.M
 			case f.values != nil:
 				category := slices.Index(f.values, v)
 				if category < 0 {
-					return x, t.bad(row, f.name, fmt.Sprint(v), fmt.Sprint(f.values))
+					return x, t.Bad(row, f.name, fmt.Sprint(v), fmt.Sprint(f.values))
 				}
 				if category > 0 {
 					x.Row(i)[at+category-1] = 1
@@ -104,20 +105,6 @@ func (t *Table) encode(features []feature, keep []int, normalize bool) (tensor.M
 		at += f.width()
 	}
 	return x, nil
-}
-
-// complete returns the rows without a missing number, or all rows when fill is true.
-func (t *Table) complete(fill bool) []int {
-	var keep []int
-	for row := range t.Lines {
-		whole := !slices.ContainsFunc(t.Columns, func(c Column) bool {
-			return c.Numbers != nil && math.IsNaN(c.Numbers[row])
-		})
-		if whole || fill {
-			keep = append(keep, row)
-		}
-	}
-	return keep
 }
 
 // holdOut draws fraction of the records of every group (of all, without groups), rounded
@@ -189,16 +176,16 @@ func cut(d *Dataset, train, test []int32, p TableParams) (*Split, error) {
 }
 
 // table reads a published delimited file.
-func (s *store) table(path string, o CSVOptions) (*Table, error) {
+func (s *store) table(path string, o csv.Options) (*csv.Table, error) {
 	b, at, err := s.open(path)
 	if err != nil {
 		return nil, err
 	}
-	return ReadCSV(b, at, o)
+	return csv.Read(b, at, o)
 }
 
 // labelsFrom maps text to classes.
-func labelsFrom(t *Table, column string, classes []string, keep []int) ([]int32, error) {
+func labelsFrom(t *csv.Table, column string, classes []string, keep []int) ([]int32, error) {
 	c, err := t.Column(column)
 	if err != nil {
 		return nil, err
@@ -207,7 +194,7 @@ func labelsFrom(t *Table, column string, classes []string, keep []int) ([]int32,
 	for i, row := range keep {
 		k := slices.Index(classes, c.Text[row])
 		if k < 0 {
-			return nil, t.bad(row, column, strconv.Quote(c.Text[row]), fmt.Sprintf("%q", classes))
+			return nil, t.Bad(row, column, strconv.Quote(c.Text[row]), fmt.Sprintf("%q", classes))
 		}
 		labels[i] = int32(k)
 	}

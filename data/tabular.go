@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"sotto/config"
+	"sotto/data/csv"
 	"sotto/data/libsvm"
 	"sotto/data/schema"
 )
@@ -64,12 +65,12 @@ func californiaHousing(decode func(any) error, src Source) (*Split, error) {
 		return nil, config.Bad("target", p.Target, "class, value, scaled")
 	}
 	st := &store{dir: src.Dir, any: p.AllowAltered}
-	t, err := st.table("california-housing/cal_housing.data", CSVOptions{})
+	t, err := st.table("california-housing/cal_housing.data", csv.Options{})
 	if err != nil {
 		return nil, err
 	}
-	keep := t.complete(true)
-	x, err := t.encode(housingFeatures, keep, p.Normalize)
+	keep := t.Complete(true)
+	x, err := encode(t, housingFeatures, keep, p.Normalize)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +114,7 @@ func californiaHousing(decode func(any) error, src Source) (*Split, error) {
 }
 
 // regions makes groups by round degrees.
-func (d *Dataset) regions(t *Table) {
+func (d *Dataset) regions(t *csv.Table) {
 	d.GroupNames = []string{"north", "bay", "valley", "angeles", "south"}
 	for row, north := range t.Columns[1].Numbers {
 		east := t.Columns[0].Numbers[row]

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"sotto/config"
+	"sotto/data/csv"
 )
 
 // SetUnits names the person of each record by an id. Persons are numbered by their first
@@ -28,7 +29,7 @@ func (d *Dataset) SetUnits(ids []string) {
 }
 
 // setUnitsFrom takes the persons from a column of t, of which no cell may be empty.
-func (d *Dataset) setUnitsFrom(t *Table, column string, keep []int) error {
+func (d *Dataset) setUnitsFrom(t *csv.Table, column string, keep []int) error {
 	c, err := t.Column(column)
 	if err != nil {
 		return err
@@ -36,7 +37,7 @@ func (d *Dataset) setUnitsFrom(t *Table, column string, keep []int) error {
 	ids := make([]string, len(keep))
 	for i, row := range keep {
 		if ids[i] = c.Text[row]; ids[i] == "" {
-			return t.bad(row, column, "an empty cell", "the id of a person in every row")
+			return t.Bad(row, column, "an empty cell", "the id of a person in every row")
 		}
 	}
 	d.SetUnits(ids)

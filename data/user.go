@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"sotto/config"
+	"sotto/data/csv"
 )
 
 // CSVParams are the parameters of "csv", a delimited text file of the user's.
@@ -143,7 +144,7 @@ func (p CSVParams) onto(path string, b []byte) (CSVParams, error) {
 	if p.Columns == nil {
 		return p, nil
 	}
-	t, err := p.head(path, b)
+	t, err := p.options().Head(path, b)
 	if err != nil {
 		return p, err
 	}
@@ -160,7 +161,7 @@ func twice(values []string) string {
 	return ""
 }
 
-// csvFile loads the user's file; see ReadCSV for its faults.
+// csvFile loads the user's file; see csv.Read for its faults.
 func csvFile(decode func(any) error, src Source) (*Split, error) {
 	p := CSVParams{TestFraction: .25, Header: true, Delimiter: ","}
 	if err := decode(&p); err != nil {
@@ -210,8 +211,8 @@ func (p CSVParams) unplaced() CSVParams {
 }
 
 // options says how the file is written.
-func (p *CSVParams) options() CSVOptions {
-	o := CSVOptions{Header: p.Header, Missing: p.Missing, Drop: p.Drop}
+func (p *CSVParams) options() csv.Options {
+	o := csv.Options{Header: p.Header, Missing: p.Missing, Drop: p.Drop}
 	o.Delimiter, _ = utf8.DecodeRuneInString(p.Delimiter)
 	for _, c := range []string{p.Label, p.Group, p.UnitColumn} {
 		if c != "" {
@@ -233,11 +234,11 @@ func (p CSVParams) load(path string, sums *[]string, own *places) (*Dataset, err
 	}
 	o := p.options()
 	o.Own = own != nil
-	t, err := ReadCSV(bytes.NewReader(b), path, o)
+	t, err := csv.Read(bytes.NewReader(b), path, o)
 	if err != nil {
 		return nil, err
 	}
-	keep := t.complete(false)
+	keep := t.Complete(false)
 	if len(keep) == 0 {
 		return nil, &config.Error{File: path, Line: t.Lines[0], Found: "no complete row",
 			Allowed: "at least one row without missing cells"}
@@ -249,7 +250,7 @@ func (p CSVParams) load(path string, sums *[]string, own *places) (*Dataset, err
 	if err != nil {
 		return nil, err
 	}
-	x, err := t.encode(features, keep, true)
+	x, err := encode(t, features, keep, true)
 	if err != nil {
 		return nil, err
 	}
@@ -261,7 +262,7 @@ func (p CSVParams) load(path string, sums *[]string, own *places) (*Dataset, err
 		d.Classes, d.ClassNames = len(p.Classes), p.Classes
 		d.Labels, err = labelsFrom(t, p.Label, p.Classes, keep)
 	} else {
-		d.Targets, err = t.targets(p.Target, keep)
+		d.Targets, err = targets(t, p.Target, keep)
 	}
 	if err == nil && p.Group != "" {
 		d.GroupNames = p.Groups
@@ -276,12 +277,12 @@ func (p CSVParams) load(path string, sums *[]string, own *places) (*Dataset, err
 
 // named are the names of features, by which other files' columns are found; nil where
 // columns have no names, or one was asked for by its number.
-func (p *CSVParams) named(t *Table, features []feature) (names []string) {
+func (p *CSVParams) named(t *csv.Table, features []feature) (names []string) {
 	if !p.Header {
 		return nil
 	}
 	for _, ref := range append(slices.Collect(maps.Keys(p.Bounds)), p.Label+p.Target) {
-		if !slices.ContainsFunc(t.Columns, func(c Column) bool { return c.Name == ref }) {
+		if !slices.ContainsFunc(t.Columns, func(c csv.Column) bool { return c.Name == ref }) {
 			return nil
 		}
 	}
@@ -293,12 +294,12 @@ func (p *CSVParams) named(t *Table, features []feature) (names []string) {
 
 // features lists every column but label, target, group and that of persons, in the order
 // of the file or of Columns. Without bounds the scale is the identity.
-func (p *CSVParams) features(t *Table) ([]feature, error) {
+func (p *CSVParams) features(t *csv.Table) ([]feature, error) {
 	bounds := make([][]float64, len(t.Columns))
 	for _, name := range slices.Sorted(maps.Keys(p.Bounds)) {
-		k := findColumn(t.Columns, name)
+		k := t.Find(name)
 		if k < 0 {
-			return nil, config.Bad("bounds", name, "columns "+t.names())
+			return nil, config.Bad("bounds", name, "columns "+t.Names())
 		}
 		bounds[k] = p.Bounds[name]
 	}
@@ -307,9 +308,9 @@ func (p *CSVParams) features(t *Table) ([]feature, error) {
 		if taken[i] = -1; ref == "" {
 			continue
 		}
-		if taken[i] = findColumn(t.Columns, ref); taken[i] < 0 {
+		if taken[i] = t.Find(ref); taken[i] < 0 {
 			return nil, config.Bad([]string{"label", "target", "group", "unit_column"}[i], ref,
-				"columns "+t.names())
+				"columns "+t.Names())
 		}
 	}
 	var fs []feature
@@ -335,7 +336,7 @@ func (p *CSVParams) features(t *Table) ([]feature, error) {
 	return fs, nil
 }
 
-func (t *Table) targets(column string, keep []int) ([]float32, error) {
+func targets(t *csv.Table, column string, keep []int) ([]float32, error) {
 	c, err := t.Column(column)
 	if err != nil {
 		return nil, err

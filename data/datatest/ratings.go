@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"sotto/rng"
 )
@@ -79,4 +80,13 @@ func choose(draw *rng.Stream, n, k int) []int {
 		all[i], all[j] = all[j], all[i]
 	}
 	return slices.Clip(all[:k])
+}
+
+// Item is a line of MovieLens' u.item with the given flags set.
+func Item(id int, flags ...int) string {
+	g := strings.Split(strings.Repeat("0", 19), "")
+	for _, k := range flags {
+		g[k] = "1"
+	}
+	return fmt.Sprintf("%d|Caf\xe9 (1995)|01-Jan-1995||http://x|%s\n", id, strings.Join(g, "|"))
 }

@@ -1,18 +1,20 @@
-package data
+package ratings
 
 import (
 	"math"
 	"slices"
 	"testing"
+
+	"sotto/data/als"
 )
 
 // The published description of MovieLens-100K: 943 users with at least 20 ratings,
 // median 65, most 737; 1,682 movies with at least one, median 27, most 583; 100,000
 // ratings with mean 3.53, no pair twice. Shares of the values are drawn: those of ratings
 // 1 to 5 keep within .03 of the published ones (their sd over seeds is below .008).
-func TestMadeRatingsAreOfTheSize(t *testing.T) {
+func TestDrawAreOfTheSize(t *testing.T) {
 	for seed := range uint64(3) {
-		all := drawRatings(seed)
+		all := Draw(seed)
 		users, items, values := make([]int, madeUsers), make([]int, madeItems), [5]float64{}
 		pairs, sum := map[[2]int32]bool{}, 0.
 		for _, r := range all {
@@ -43,13 +45,15 @@ func TestMadeRatingsAreOfTheSize(t *testing.T) {
 // Equal seeds give equal ratings, others give others; both sides have levels: means of
 // users and of movies with 30 ratings or more vary by more than noise alone makes them
 // (variance 1.27/n of n ratings).
-func TestMadeRatingsHaveLevels(t *testing.T) {
-	all := drawRatings(1)
-	if !slices.Equal(all, drawRatings(1)) || slices.Equal(all, drawRatings(2)) {
+func TestDrawHaveLevels(t *testing.T) {
+	all := Draw(1)
+	if !slices.Equal(all, Draw(1)) || slices.Equal(all, Draw(2)) {
 		t.Error("ratings do not follow from the seed")
 	}
-	for side, of := range map[string]func(r Rating) int32{"user": func(r Rating) int32 { return r.User },
-		"movie": func(r Rating) int32 { return r.Item }} {
+	for side, of := range map[string]func(r als.Rating) int32{
+		"user":  func(r als.Rating) int32 { return r.User },
+		"movie": func(r als.Rating) int32 { return r.Item },
+	} {
 		sums, counts := map[int32]float64{}, map[int32]float64{}
 		for _, r := range all {
 			sums[of(r)] += r.Value

@@ -1,4 +1,5 @@
-package data
+// Package csv reads delimited text files by columns.
+package csv
 
 import (
 	"bufio"
@@ -17,8 +18,8 @@ import (
 
 const maxCells = 1 << 28
 
-// CSVOptions say how a delimited text file is written.
-type CSVOptions struct {
+// Options say how a delimited text file is written.
+type Options struct {
 	Header    bool     // the first line names the columns; otherwise their names are "1", "2", ...
 	Delimiter rune     // 0 is a comma
 	Missing   []string // cells that stand for a missing number; nil: every cell must be a number
@@ -32,7 +33,7 @@ type Table struct {
 	File    string
 	Columns []Column
 	Lines   []int // line of each row in the file
-	own     bool  // see CSVOptions.Own
+	own     bool  // see Options.Own
 }
 
 // Column holds Numbers, NaN where missing, or Text.
@@ -45,22 +46,24 @@ type Column struct {
 
 // Column returns the column with the given name or, if there is none, number.
 func (t *Table) Column(ref string) (*Column, error) {
-	k := findColumn(t.Columns, ref)
+	k := t.Find(ref)
 	if k < 0 {
-		return nil, &config.Error{File: t.File, Key: "column", Found: strconv.Quote(ref), Allowed: t.names()}
+		return nil, &config.Error{File: t.File, Key: "column", Found: strconv.Quote(ref), Allowed: t.Names()}
 	}
 	return &t.Columns[k], nil
 }
 
-func findColumn(columns []Column, ref string) int {
-	if k := slices.IndexFunc(columns, func(c Column) bool { return c.Name == ref }); k >= 0 {
+// Find is the place in Columns of the column with the given name or, if there is none,
+// number; -1 without.
+func (t *Table) Find(ref string) int {
+	if k := slices.IndexFunc(t.Columns, func(c Column) bool { return c.Name == ref }); k >= 0 {
 		return k
 	}
-	return slices.IndexFunc(columns, func(c Column) bool { return strconv.Itoa(c.Number) == ref })
+	return slices.IndexFunc(t.Columns, func(c Column) bool { return strconv.Itoa(c.Number) == ref })
 }
 
-// names are those of columns, or in errors about an owner's file how many there are.
-func (t *Table) names() string {
+// Names are those of columns, or in errors about an owner's file how many there are.
+func (t *Table) Names() string {
 	if t.own {
 		return fmt.Sprintf("1 to %d, or as line 1 names them", len(t.Columns))
 	}
@@ -71,8 +74,8 @@ func (t *Table) names() string {
 	return strings.Join(names, ", ")
 }
 
-// bad is a fault in a cell of the table.
-func (t *Table) bad(row int, column, found, allowed string) error {
+// Bad is a fault in a cell of the table.
+func (t *Table) Bad(row int, column, found, allowed string) error {
 	return &config.Error{
 		File:    t.File,
 		Line:    t.Lines[row],
@@ -82,12 +85,26 @@ func (t *Table) bad(row int, column, found, allowed string) error {
 	}
 }
 
-// ReadCSV reads a delimited text file (RFC 4180 quoting; LF or CRLF; empty lines are
+// Complete returns the rows without a missing number, or all rows when fill is true.
+func (t *Table) Complete(fill bool) []int {
+	var keep []int
+	for row := range t.Lines {
+		whole := !slices.ContainsFunc(t.Columns, func(c Column) bool {
+			return c.Numbers != nil && math.IsNaN(c.Numbers[row])
+		})
+		if whole || fill {
+			keep = append(keep, row)
+		}
+	}
+	return keep
+}
+
+// Read reads a delimited text file (RFC 4180 quoting; LF or CRLF; empty lines are
 // skipped). Numbers are decimal and finite within float32. name is the file name in
 // errors, which are *config.Error with the line: a row with another number of cells than
 // the first, a cell that is no number and not in Missing, an unknown or repeated column
 // name, no rows, more than 2^28 cells.
-func ReadCSV(r io.Reader, name string, o CSVOptions) (*Table, error) {
+func Read(r io.Reader, name string, o Options) (*Table, error) {
 	if strings.Contains("\"\r\n\ufffd", string(o.Delimiter)) {
 		return nil, &config.Error{File: name, Key: "delimiter", Found: strconv.QuoteRune(o.Delimiter),
 			Allowed: "one character other than a quote or line end"}
@@ -101,7 +118,7 @@ func ReadCSV(r io.Reader, name string, o CSVOptions) (*Table, error) {
 			break
 		}
 		if err != nil {
-			return nil, csvFault(err, name)
+			return nil, fault(err, name)
 		}
 		line, _ := cr.FieldPos(0)
 		if t == nil {
@@ -135,7 +152,7 @@ func ReadCSV(r io.Reader, name string, o CSVOptions) (*Table, error) {
 }
 
 // reader reads cells; a byte order mark before them is none of the first.
-func (o *CSVOptions) reader(r io.Reader) *csv.Reader {
+func (o *Options) reader(r io.Reader) *csv.Reader {
 	b := bufio.NewReader(r)
 	if mark, _ := b.Peek(3); string(mark) == "\ufeff" {
 		b.Discard(len(mark))
@@ -149,7 +166,7 @@ func (o *CSVOptions) reader(r io.Reader) *csv.Reader {
 }
 
 // layout makes the columns from the first line.
-func (o *CSVOptions) layout(cells []string, name string, line int) (t *Table, skip, text []bool, err error) {
+func (o *Options) layout(cells []string, name string, line int) (t *Table, skip, text []bool, err error) {
 	t = &Table{File: name, Columns: make([]Column, len(cells)), own: o.Own}
 	for k, cell := range cells {
 		t.Columns[k].Name, t.Columns[k].Number = strconv.Itoa(k+1), k+1
@@ -165,10 +182,10 @@ func (o *CSVOptions) layout(cells []string, name string, line int) (t *Table, sk
 	mark := func(key string, refs []string) ([]bool, error) {
 		marked := make([]bool, len(cells))
 		for _, ref := range refs {
-			k := findColumn(t.Columns, ref)
+			k := t.Find(ref)
 			if k < 0 {
 				return nil, &config.Error{File: name, Line: line, Key: key, Found: strconv.Quote(ref),
-					Allowed: "columns of this file: " + t.names() + o.delimited(cells)}
+					Allowed: "columns of this file: " + t.Names() + o.delimited(cells)}
 			}
 			marked[k] = true
 		}
@@ -182,7 +199,7 @@ func (o *CSVOptions) layout(cells []string, name string, line int) (t *Table, sk
 }
 
 // delimited names the delimiter that a first line of one cell seems to have.
-func (o *CSVOptions) delimited(cells []string) string {
+func (o *Options) delimited(cells []string) string {
 	if len(cells) != 1 {
 		return ""
 	}
@@ -209,14 +226,14 @@ func (t *Table) append(k int, cell string, text bool, missing []string) error {
 			if t.own {
 				at = strconv.Itoa(c.Number)
 			}
-			return t.bad(len(t.Lines)-1, at, strconv.Quote(cell), "a finite decimal number")
+			return t.Bad(len(t.Lines)-1, at, strconv.Quote(cell), "a finite decimal number")
 		}
 		c.Numbers = append(c.Numbers, v)
 	}
 	return nil
 }
 
-func csvFault(err error, name string) error {
+func fault(err error, name string) error {
 	var p *csv.ParseError
 	if !errors.As(err, &p) {
 		return fmt.Errorf("data: %s: %w", name, err)
