@@ -20,9 +20,9 @@ var Paper = reproduce.Paper{
 			Axes:  pushAxes, Base: pushBase, Cells: pushCells(cnnPushes),
 			Report: cnnReport("cnn", cnnPushes, cnnSigmas...), Curves: true},
 		"cnn64": {
-			Title: "figure 2 with a small network in place of ResNet-18, batches of 64, CIFAR-10",
+			Title: "figures 2 and 3(c) with a small network in place of ResNet-18, batches of 64, CIFAR-10",
 			Axes:  pushAxes, Base: pushBase, Cells: pushCells(cnnBatchPushes),
-			Report: cnnReport("cnn64", cnnBatchPushes, "0.04"), Curves: true},
+			Report: cnnReport("cnn64", cnnBatchPushes, cnnSigmas...), Curves: true},
 		"directed": {
 			Title: "figure 4 with batches of 64 on a directed graph that is not doubly stochastic",
 			Axes:  directedAxes, Base: pushBase, Cells: directedCells, Report: directed, Curves: true,

@@ -49,15 +49,18 @@ func cnnPushes() []push {
 	return list
 }
 
-// cnnBatchPushes are runs of figure 2 with batches of 64, each of which takes as long as
-// fifteen of the others: the larger noise scale, where the paper's methods are furthest
-// apart, and the largest of its clips; then ConstD2P with our own G.
+// cnnBatchPushes are the runs of cnnSigmas with batches of 64, each of which takes as long
+// as fifteen of the others, with the largest of the paper's clips: first the largest noise
+// scale, where the paper's methods are furthest apart, and there ConstD2P also with our
+// own G; then the smaller ones.
 func cnnBatchPushes() []push {
 	s := setups["cifar-10-cnn"]
-	list := slices.DeleteFunc(compared("cifar-10-cnn", batched, []string{"0.04"}), func(p push) bool {
-		return p.method == "clipd2p" && p.clip != s.clips[len(s.clips)-1]
-	})
-	return append(list, push{
+	at := func(sigmas ...string) []push {
+		return slices.DeleteFunc(compared("cifar-10-cnn", batched, sigmas), func(p push) bool {
+			return p.method == "clipd2p" && p.clip != s.clips[len(s.clips)-1]
+		})
+	}
+	list := append(at("0.04"), push{
 		mode:   "replication",
 		data:   "cifar-10-cnn",
 		method: "constd2p",
@@ -66,6 +69,9 @@ func cnnBatchPushes() []push {
 		step:   s.step,
 		clip:   cnnBatchBound,
 	})
+	return append(list, slices.DeleteFunc(at("0.001", "0.002"), func(p push) bool {
+		return p.method == "sgp" // it is there
+	})...)
 }
 
 // cnnReport is scaleReport with what is said of the small network.

@@ -28,7 +28,7 @@ func TestCNN(t *testing.T) {
 		name  string
 		runs  func() []push
 		plots int
-	}{{"cnn", cnnPushes, 2 + 3*3}, {"cnn64", cnnBatchPushes, 3}} {
+	}{{"cnn", cnnPushes, 2 + 3*3}, {"cnn64", cnnBatchPushes, 3 * 3}} {
 		rows := reproducetest.Runs(pushCells(c.runs)(reproduce.Full), func([]string) float64 { return .3 })
 		for i := range rows {
 			if v := rows[i].Values; v[2] == "adad2p" && v[3] == "sigma 0.04" && v[7] != "2" {
@@ -36,7 +36,7 @@ func TestCNN(t *testing.T) {
 			}
 		}
 		f := &reproduce.Results{Rows: rows, Curves: reproduce.Curves{}, Scale: reproduce.Full}
-		d := cnnReport(c.name, c.runs, map[string][]string{"cnn": cnnSigmas, "cnn64": {"0.04"}}[c.name]...)(f)
+		d := cnnReport(c.name, c.runs, cnnSigmas...)(f)
 		if len(d.Rows) != len(c.runs()) || len(d.Figures) != c.plots {
 			t.Errorf("%s: %d rows of %d, %d plots, want %d", c.name, len(d.Rows), len(c.runs()),
 				len(d.Figures), c.plots)
