@@ -49,10 +49,10 @@ func cnnPushes() []push {
 	return list
 }
 
-// cnnBatchPushes are the runs of cnnSigmas with batches of 64, each of which takes as long
-// as fifteen of the others, with the largest of the paper's clips: first the largest noise
-// scale, where the paper's methods are furthest apart, and there ConstD2P also with our
-// own G; then the smaller ones.
+// cnnBatchPushes are the runs of cnnSigmas with batches of 64, each of which takes as
+// long as fifteen of the others, with the largest of the paper's clips: first the largest
+// noise scale, where the paper's methods are furthest apart, and there ConstD2P also with
+// our own G; then the smaller ones.
 func cnnBatchPushes() []push {
 	s := setups["cifar-10-cnn"]
 	at := func(sigmas ...string) []push {
