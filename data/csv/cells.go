@@ -12,7 +12,8 @@ import (
 )
 
 // Head is the table of the file with bytes b without its rows: its columns, none of which
-// is left out or need be there. Errors are those of Read.
+// is left out or need be there. Errors are *config.Error with line 1: no rows, a first
+// line that is quoted otherwise than in RFC 4180, a name twice.
 func (o Options) Head(path string, b []byte) (*Table, error) {
 	first, err := o.reader(bytes.NewReader(b)).Read()
 	switch {
