@@ -33,6 +33,9 @@ const (
 	Proceed = roster.Proceed
 )
 
+// DefaultDeadline is the deadline of a round where none is chosen.
+const DefaultDeadline = time.Minute
+
 // Config is what a node is handed.
 type Config struct {
 	Identity
@@ -127,7 +130,7 @@ type Pace struct {
 
 // Timing is how long a node waits; 0 stands for the default.
 type Timing struct {
-	Deadline    time.Duration // of a round; default 1 minute
+	Deadline    time.Duration // of a round; default DefaultDeadline
 	Linger      time.Duration // how long to serve neighbors after the last round; default 10 minutes
 	Retry       time.Duration // between two attempts to send, at first; default 100 ms
 	RetryMax    time.Duration // and at last; default 10 s
@@ -184,7 +187,7 @@ func (c *Config) fill() error {
 		value *time.Duration
 		def   time.Duration
 	}{
-		{"deadline", &c.Deadline, time.Minute}, {"linger", &c.Linger, 10 * time.Minute},
+		{"deadline", &c.Deadline, DefaultDeadline}, {"linger", &c.Linger, 10 * time.Minute},
 		{"retry", &c.Retry, 100 * time.Millisecond},
 		{"retry_max", &c.RetryMax, 10 * time.Second}, {"send_timeout", &c.SendTimeout, time.Minute},
 		{"patience", &c.Patience, 24 * time.Hour},

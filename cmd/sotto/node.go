@@ -240,8 +240,11 @@ func (f *nodeFlags) join(log io.Writer) (*owner.Membership, error) {
 	}
 	f.files.Passphrase, f.files.State = passphrase(f.secrets.passphrase), f.daemon.State
 	m, err := owner.Join(f.files, f.node)
+	if err == nil {
+		err = m.CheckPad(f.daemon.Pad)
+	}
 	if err != nil {
-		return nil, cli.OfFlag(err, map[string]string{"member": "--member", "population": "--population",
+		return nil, cli.OfFlag(err, map[string]string{"pad": "--pad", "member": "--member", "population": "--population",
 			"state": "--state", "missing": "--missing", "deadline": "--deadline", "patience": "--patience",
 			"delimiter": "--delimiter", "encoding": "--encoding", "decimal_comma": "--decimal-comma"})
 	}

@@ -1,6 +1,7 @@
 package owner
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -16,6 +17,15 @@ func waits(f *experiment.File, missing string) error {
 	if missing == node.Proceed && experiment.Asks(f) {
 		return config.Bad("missing", missing, node.Wait+" with algorithm "+f.Algorithm.Name+
 			": what a member who is missing would have sent, the answers of all others lack")
+	}
+	return nil
+}
+
+// CheckPad refuses a time of answers that is not below the deadline of a round: no message
+// of this member would come in time.
+func (m *Membership) CheckPad(pad time.Duration) error {
+	if deadline := cmp.Or(m.Node.Deadline, node.DefaultDeadline); pad >= deadline {
+		return config.Bad("pad", pad, fmt.Sprintf("0, or above 0 and below the deadline of a round, %v", deadline))
 	}
 	return nil
 }

@@ -29,7 +29,8 @@ type Daemon struct {
 	Look
 	Reload  Reload
 	Capture string // file that every frame is appended to before it is sent; "": none
-	// Pad is how long every answer of the data takes at least; 0: as long as it takes.
+	// Pad is how long every answer of the data takes at least, below the deadline of a
+	// round; 0: as long as it takes.
 	Pad time.Duration
 	Overrides
 	Baseline bool // at the end, train on the own records alone too
@@ -66,6 +67,9 @@ type process struct {
 // node.ErrRemoved comes with the outcome: the run goes on without this member. So does
 // privacy.ErrRefused of a policy that was read again when the node had finished.
 func (d *Daemon) Run(ctx context.Context) (out *Outcome, err error) {
+	if err := d.CheckPad(d.Pad); err != nil {
+		return nil, err
+	}
 	p := &process{Daemon: d}
 	d.from.State = d.State
 	c := d.Node

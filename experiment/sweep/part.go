@@ -130,6 +130,19 @@ func (w *sweeping) takeOver(i int, e *experiment.Experiment) (bool, error) {
 	return true, w.table.Add(r)
 }
 
+// standing is how many cells have a row, those included that this process has not come
+// to.
+func (w *sweeping) standing() int {
+	n := 0
+	for _, i := range w.cells {
+		_, there := w.table.Find(strconv.Itoa(i))
+		if there || slices.ContainsFunc(w.left, func(r Row) bool { return r.Cell == i }) {
+			n++
+		}
+	}
+	return n
+}
+
 // isOf reports whether a row is of this experiment. Rows of studies do not say of which
 // data they are.
 func (s *Sweep) isOf(r *Row, e *experiment.Experiment) bool {

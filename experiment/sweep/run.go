@@ -152,7 +152,7 @@ func (s *Sweep) Run(ctx context.Context, opt Options) (*Result, error) {
 	}
 	err = w.all(ctx)
 	if err != nil && ctx.Err() != nil {
-		err = &stopped{ctx.Err(), w.done, len(w.cells)}
+		err = &stopped{ctx.Err(), w.standing(), len(w.cells)}
 	}
 	page := ""
 	if err == nil {

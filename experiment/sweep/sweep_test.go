@@ -160,6 +160,19 @@ func TestSweepIsResumable(t *testing.T) {
 	}
 }
 
+// A sweep that is stopped before it has come to the rows of earlier processes said that
+// none was done.
+func TestStoppedSweepCountsFormerCells(t *testing.T) {
+	out := t.TempDir()
+	sweepTo(t, tiny(t), Options{Out: out, Workers: 2})
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err := tiny(t).Run(ctx, Options{Out: out, Workers: 2})
+	if err == nil || !strings.Contains(err.Error(), ": 8 of 8 cells are done") {
+		t.Errorf("of eight finished cells: %v", err)
+	}
+}
+
 // Of ten shards of 8 cells, the last that has a cell is missed as any other.
 func TestTheLastShardIsMissed(t *testing.T) {
 	_, want := sweepTo(t, tiny(t), Options{Out: t.TempDir()})
