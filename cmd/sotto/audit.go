@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sotto/cmd/sotto/cli"
+	"sotto/cmd/sotto/ledgers"
 	"sotto/cmd/sotto/watch"
 	"sotto/experiment/attack"
 	"sotto/experiment/run"
@@ -132,7 +133,7 @@ func newAuditMode(m auditMode) *cobra.Command {
 			if err := f.output.Check(); err != nil {
 				return err
 			}
-			if m.name == "ledger" && len(args) == 1 && isRun(args[0]) {
+			if m.name == "ledger" && len(args) == 1 && ledgers.IsRun(args[0]) {
 				return auditRunDir(cmd.OutOrStdout(), args[0], f.output)
 			}
 			t, err := f.target(args)

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sotto/cmd/sotto/cli"
+	"sotto/cmd/sotto/keys"
 	"sotto/config"
 	"sotto/experiment/owner"
 	"sotto/privacy/ledger"
@@ -32,7 +33,7 @@ passphrase comes from --passphrase-file or the terminal.`,
 			if b.Policy == "" || to == "" {
 				return cli.Usage(errors.New("--policy, --out: found nothing, allowed: paths"))
 			}
-			b.Passphrase = passphrase(file)
+			b.Passphrase = keys.Passphrase(file)
 			m, err := b.Write(to)
 			if errors.Is(err, fs.ErrExist) {
 				return cli.Usagef("--out: %s exists; choose a new file", to)
@@ -49,7 +50,7 @@ passphrase comes from --passphrase-file or the terminal.`,
 	c.Flags().StringVar(&b.State, "state", "", "state directory of the run; default: the backup has none")
 	c.Flags().StringVar(&b.Key, "key", "", "key file to add, encrypted; default: none")
 	c.Flags().StringVar(&to, "out", "", "file to write, which must not exist")
-	passphraseFlag(c, &file)
+	keys.PassphraseFlag(c, &file)
 	return c
 }
 
@@ -73,8 +74,8 @@ sent. The ledger gets a note that charges made after the backup may be missing.`
 				return cli.Usage(errors.New("--policy: found nothing, allowed: a path"))
 			}
 			for _, o := range iUnderstand {
-				if o != overrideVolatile {
-					return cli.Usagef("--i-understand: found %q, allowed: %s", o, overrideVolatile)
+				if o != cli.OverrideVolatile {
+					return cli.Usagef("--i-understand: found %q, allowed: %s", o, cli.OverrideVolatile)
 				}
 			}
 			r.FS = ledger.OS{AllowVolatile: len(iUnderstand) > 0}

@@ -41,7 +41,7 @@ func newDoctor() *cobra.Command {
 			default:
 				row("bf16", "no fast products in use: precision = \"bf16\" works, slower than float32")
 			}
-			row("random keys", "%s", keys(cmd.Context(), machine.Random))
+			row("random keys", "%s", randomKeys(cmd.Context(), machine.Random))
 			row("run folder", "%s", cli.Writable(out))
 			row("cache", "%s", cacheFolder())
 			dataRows(dataDir, row)
@@ -63,8 +63,9 @@ func cacheFolder() string {
 	return dir + ", of figures of simulations; may be deleted (" + keep.Variable + ")"
 }
 
-// keys says what an audit of keys says, of this process and of two others at one time.
-func keys(ctx context.Context, random bool) string {
+// randomKeys says what an audit of keys says, of this process and of two others at one
+// time.
+func randomKeys(ctx context.Context, random bool) string {
 	t := &audit.Target{Name: "machine", Keyring: attack.Keyring(self())}
 	r, err := t.Keys(ctx, audit.Options{Observations: 16, Beta: 1e-6})
 	switch {

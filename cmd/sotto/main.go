@@ -15,6 +15,8 @@ import (
 	"sotto/cmd/sotto/cli"
 	"sotto/cmd/sotto/complete"
 	"sotto/cmd/sotto/explain"
+	"sotto/cmd/sotto/keys"
+	"sotto/cmd/sotto/ledgers"
 	"sotto/cmd/sotto/manual"
 	"sotto/cmd/sotto/watch"
 	"sotto/experiment"
@@ -72,9 +74,9 @@ Start with "sotto demo" (a first look in the browser), "sotto run" (a built-in s
 		newPlan(),
 		explain.New(searchParams()),
 		newData(),
-		newLedger(),
-		newKeygen(),
-		newKey(),
+		ledgers.New(),
+		keys.Keygen(),
+		keys.New(),
 		newRoster(),
 		newNode(),
 		newRelay(),

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"sotto/cmd/sotto/cli"
+	"sotto/cmd/sotto/keys"
 	"sotto/cmd/sotto/schemas"
 	"sotto/config"
 	"sotto/experiment/owner"
@@ -46,11 +47,9 @@ type nodeFlags struct {
 // secretFiles hold what a daemon has to know and nobody else.
 type secretFiles struct{ passphrase, token string }
 
-// What --i-understand overrides; the ledger records it.
-const (
-	overrideVolatile = "volatile"       // a file system may lose what was synced
-	overrideAnew     = "new-population" // the people are others than those of a ledger of their population
-)
+// overrideAnew is what --i-understand overrides besides cli.OverrideVolatile: the people
+// are others than those of a ledger of their population. The ledger records both.
+const overrideAnew = "new-population"
 
 func newNode() *cobra.Command {
 	var f nodeFlags
@@ -93,7 +92,7 @@ policy.toml --state state --check
 	fl.StringVar(&f.secrets.token, "http-token-file", "",
 		"file with the token that /status, and the metrics on ledger and neighbors, ask for; default: over "+
 			"host:port nobody gets these")
-	passphraseFlag(c, &f.secrets.passphrase)
+	keys.PassphraseFlag(c, &f.secrets.passphrase)
 	fl.StringVar(&f.daemon.Capture, "capture", "",
 		"append every frame to this file before it is sent, for sotto audit wire")
 	fl.StringVar(&f.node.Missing, "missing", "",
@@ -160,8 +159,9 @@ func (f *nodeFlags) validate() error {
 		}
 	}
 	for _, o := range f.iUnderstand {
-		if o != overrideVolatile && o != overrideAnew {
-			return cli.Usagef("--i-understand: found %q, allowed: %s, %s", o, overrideVolatile, overrideAnew)
+		if o != cli.OverrideVolatile && o != overrideAnew {
+			return cli.Usagef("--i-understand: found %q, allowed: %s, %s", o, cli.OverrideVolatile,
+				overrideAnew)
 		}
 	}
 	if f.node.Missing != "" && f.node.Missing != node.Wait && f.node.Missing != node.Proceed {
@@ -238,15 +238,16 @@ func (f *nodeFlags) join(log io.Writer) (*owner.Membership, error) {
 			return nil, err
 		}
 	}
-	f.files.Passphrase, f.files.State = passphrase(f.secrets.passphrase), f.daemon.State
+	f.files.Passphrase, f.files.State = keys.Passphrase(f.secrets.passphrase), f.daemon.State
 	m, err := owner.Join(f.files, f.node)
 	if err == nil {
 		err = m.CheckPad(f.daemon.Pad)
 	}
 	if err != nil {
-		return nil, cli.OfFlag(err, map[string]string{"pad": "--pad", "member": "--member", "population": "--population",
-			"state": "--state", "missing": "--missing", "deadline": "--deadline", "patience": "--patience",
-			"delimiter": "--delimiter", "encoding": "--encoding", "decimal_comma": "--decimal-comma"})
+		return nil, cli.OfFlag(err, map[string]string{"pad": "--pad", "member": "--member",
+			"population": "--population", "state": "--state", "missing": "--missing",
+			"deadline": "--deadline", "patience": "--patience", "delimiter": "--delimiter",
+			"encoding": "--encoding", "decimal_comma": "--decimal-comma"})
 	}
 	f.log.know(m.Roster)
 	f.daemon.Reload.Log(m.Policy)
@@ -258,7 +259,7 @@ func (f *nodeFlags) takePart(cmd *cobra.Command, m *owner.Membership) error {
 	endsByContext(cmd.Context())
 	d := f.daemon
 	d.Membership = m
-	d.Volatile = slices.Contains(f.iUnderstand, overrideVolatile)
+	d.Volatile = slices.Contains(f.iUnderstand, cli.OverrideVolatile)
 	d.Anew = slices.Contains(f.iUnderstand, overrideAnew)
 	d.Dial = func(key ed25519.PrivateKey, maxPayload int) (node.Transport, error) {
 		t, err := f.reach.dial(key, maxPayload, m.Roster, m.OtherKeys(), m.Node.Log)

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sotto/cmd/sotto/cli"
+	"sotto/cmd/sotto/keys"
 	"sotto/config"
 	"sotto/experiment"
 	"sotto/experiment/forecast"
@@ -82,7 +83,7 @@ records that stand in for those of all members.`,
 	fl.BoolVar(&f.suggest, "suggest", false,
 		"for a simulation: propose rounds, batch size, clip, step sizes and graph for its target_epsilon, "+
 			"from public numbers, as lines of a run file")
-	passphraseFlag(c, &n.secrets.passphrase)
+	keys.PassphraseFlag(c, &n.secrets.passphrase)
 	dataFlags(c, &n.files)
 	fl.StringVar(&n.files.Policy, "policy", "", "the owner's policy file")
 	fl.StringVar(&n.files.Population, "population", "", populationUsage)

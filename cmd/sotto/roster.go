@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sotto/cmd/sotto/cli"
+	"sotto/cmd/sotto/keys"
 	"sotto/config"
 	"sotto/experiment"
 	"sotto/experiment/owner"
@@ -156,7 +157,7 @@ func newRosterSign() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			k, err := keyfile.ReadWith(key, passphrase(file))
+			k, err := keyfile.ReadWith(key, keys.Passphrase(file))
 			if err != nil {
 				return err
 			}
@@ -178,7 +179,7 @@ func newRosterSign() *cobra.Command {
 	registerRoster(c, &f)
 	output.Register(c)
 	c.Flags().StringVar(&key, "key", "", "the member's key file")
-	passphraseFlag(c, &file)
+	keys.PassphraseFlag(c, &file)
 	return c
 }
 

@@ -21,11 +21,11 @@ func waits(f *experiment.File, missing string) error {
 	return nil
 }
 
-// CheckPad refuses a time of answers that is not below the deadline of a round: no message
-// of this member would come in time.
+// CheckPad refuses a time of answers that is not below the deadline of a round: no
+// message of this member would come in time.
 func (m *Membership) CheckPad(pad time.Duration) error {
 	if deadline := cmp.Or(m.Node.Deadline, node.DefaultDeadline); pad >= deadline {
-		return config.Bad("pad", pad, fmt.Sprintf("0, or above 0 and below the deadline of a round, %v", deadline))
+		return config.Bad("pad", pad, fmt.Sprintf("0 to below the deadline of a round, %v", deadline))
 	}
 	return nil
 }

@@ -47,8 +47,9 @@ var layers = [][]string{
 		"reproduce/muffliato2022", "reproduce/joining", "reproduce/suggest"},
 	{"reproduce/papers", "reproduce/campaign"},
 	{"cmd/sotto/cli"},
-	{"cmd/sotto/calculator", "cmd/sotto/scaffold", "cmd/sotto/complete", "cmd/sotto/manual",
-		"cmd/sotto/schemas", "cmd/sotto/watch", "cmd/sotto/explain"},
+	{"cmd/sotto/keys"},
+	{"cmd/sotto/ledgers", "cmd/sotto/calculator", "cmd/sotto/scaffold", "cmd/sotto/complete",
+		"cmd/sotto/manual", "cmd/sotto/schemas", "cmd/sotto/watch", "cmd/sotto/explain"},
 	{"cmd/sotto"},
 }
 
@@ -62,9 +63,9 @@ var edges = map[string][]string{
 }
 
 // commands are the packages of the command line.
-var commands = []string{"cmd/sotto", "cmd/sotto/cli", "cmd/sotto/calculator", "cmd/sotto/scaffold",
-	"cmd/sotto/complete", "cmd/sotto/manual", "cmd/sotto/schemas", "cmd/sotto/watch",
-	"cmd/sotto/explain"}
+var commands = []string{"cmd/sotto", "cmd/sotto/cli", "cmd/sotto/keys", "cmd/sotto/ledgers",
+	"cmd/sotto/calculator", "cmd/sotto/scaffold", "cmd/sotto/complete", "cmd/sotto/manual",
+	"cmd/sotto/schemas", "cmd/sotto/watch", "cmd/sotto/explain"}
 
 // A rule forbids direct imports.
 type rule struct {

@@ -17,6 +17,10 @@ import (
 	"sotto/internal/parallel"
 )
 
+// OverrideVolatile is what --i-understand takes where a file system may lose what was
+// synced.
+const OverrideVolatile = "volatile"
+
 // OfFlag puts flags in place of the settings that an error in one is about.
 func OfFlag(err error, flags map[string]string) error {
 	var bad *config.Error

@@ -1,4 +1,6 @@
-package main
+// Package keys has the commands sotto keygen and sotto key, and asks for the passphrases
+// of encrypted keys.
+package keys
 
 import (
 	"bytes"
@@ -21,15 +23,15 @@ import (
 // credential is the name of the systemd credential that holds the passphrase of a key.
 const credential = "sotto-passphrase"
 
-// passphraseFlag adds the flag that names where an encrypted key's passphrase comes from.
-func passphraseFlag(c *cobra.Command, file *string) {
+// PassphraseFlag adds the flag that names where an encrypted key's passphrase comes from.
+func PassphraseFlag(c *cobra.Command, file *string) {
 	c.Flags().StringVar(file, "passphrase-file", "",
 		"file or pipe whose first line is the passphrase of an encrypted key; default: the systemd "+
 			"credential "+credential+", then the terminal")
 }
 
-// passphrase is how an encrypted key's passphrase is found, once: a pipe gives it once.
-func passphrase(file string) keyfile.Passphrase {
+// Passphrase is how an encrypted key's passphrase is found, once: a pipe gives it once.
+func Passphrase(file string) keyfile.Passphrase {
 	return sync.OnceValues(func() ([]byte, error) {
 		if file != "" {
 			return keyfile.ReadPassphrase(file)
@@ -40,7 +42,7 @@ func passphrase(file string) keyfile.Passphrase {
 				return b, err
 			}
 		}
-		b, err := prompt("passphrase of the key: ", "no --passphrase-file, no credential "+credential)
+		b, err := Prompt("passphrase of the key: ", "no --passphrase-file, no credential "+credential)
 		if err == nil && len(b) == 0 {
 			err = fmt.Errorf("nothing was typed")
 		}
@@ -48,9 +50,9 @@ func passphrase(file string) keyfile.Passphrase {
 	})
 }
 
-// prompt asks on the terminal, without an echo, for what was found in none of other
+// Prompt asks on the terminal, without an echo, for what was found in none of other
 // places.
-func prompt(text, nowhere string) ([]byte, error) {
+func Prompt(text, nowhere string) ([]byte, error) {
 	if !term.IsTerminal(int(os.Stdin.Fd())) {
 		return nil, errors.New(nowhere + ", and no terminal to ask on")
 	}
@@ -69,11 +71,11 @@ func newPassphrase(flag, file string, ask bool) ([]byte, error) {
 	if !ask {
 		return nil, nil
 	}
-	first, err := prompt("new passphrase: ", "no "+flag)
+	first, err := Prompt("new passphrase: ", "no "+flag)
 	if err != nil {
 		return nil, cli.Usage(err)
 	}
-	second, err := prompt("the same again: ", "no "+flag)
+	second, err := Prompt("the same again: ", "no "+flag)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +88,8 @@ func newPassphrase(flag, file string, ask bool) ([]byte, error) {
 	return first, nil
 }
 
-func newKeygen() *cobra.Command {
+// Keygen is the command sotto keygen.
+func Keygen() *cobra.Command {
 	var out, file string
 	var ask bool
 	var output cli.Output
@@ -127,11 +130,12 @@ func newKeygen() *cobra.Command {
 	return c
 }
 
-func newKey() *cobra.Command {
-	return cli.Group("key", "Show an owner's key, and change its passphrase", newKeyShow(), newKeyPasswd())
+// New is the command sotto key.
+func New() *cobra.Command {
+	return cli.Group("key", "Show an owner's key, and change its passphrase", show(), passwd())
 }
 
-func newKeyShow() *cobra.Command {
+func show() *cobra.Command {
 	var file string
 	var output cli.Output
 	c := &cobra.Command{
@@ -143,7 +147,7 @@ func newKeyShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			key, err := keyfile.ReadWith(args[0], passphrase(file))
+			key, err := keyfile.ReadWith(args[0], Passphrase(file))
 			if err != nil {
 				return err
 			}
@@ -153,12 +157,12 @@ func newKeyShow() *cobra.Command {
 			return flush()
 		},
 	}
-	passphraseFlag(c, &file)
+	PassphraseFlag(c, &file)
 	output.Register(c)
 	return c
 }
 
-func newKeyPasswd() *cobra.Command {
+func passwd() *cobra.Command {
 	var file, next string
 	var open bool
 	c := &cobra.Command{
@@ -174,7 +178,7 @@ The key stays the same. Copies of the old file, such as those in backups, keep t
 					errors.New("--none: found with --new-passphrase-file, allowed: one of them"),
 				)
 			}
-			old := passphrase(file)
+			old := Passphrase(file)
 			if _, err := keyfile.ReadWith(args[0], old); err != nil {
 				return err // before anybody is asked for a new passphrase
 			}
@@ -185,7 +189,7 @@ The key stays the same. Copies of the old file, such as those in backups, keep t
 			return keyfile.Encrypt(args[0], old, phrase)
 		},
 	}
-	passphraseFlag(c, &file)
+	PassphraseFlag(c, &file)
 	c.Flags().StringVar(&next, "new-passphrase-file", "",
 		"file or pipe whose first line is the new passphrase; default: the terminal")
 	c.Flags().BoolVar(&open, "none", false, "remove the passphrase and store the key unencrypted")

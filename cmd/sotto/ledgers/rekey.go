@@ -1,4 +1,4 @@
-package main
+package ledgers
 
 import (
 	"crypto/ed25519"
@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sotto/cmd/sotto/cli"
+	"sotto/cmd/sotto/keys"
 	"sotto/node/keyfile"
 	"sotto/privacy/ledger"
 )
@@ -24,7 +25,7 @@ type rekeyFlags struct {
 	output                  cli.Output
 }
 
-func newLedgerRekey() *cobra.Command {
+func rekey() *cobra.Command {
 	var f rekeyFlags
 	c := &cobra.Command{
 		Use:   "rekey DIR --key OLD --new NEW",
@@ -48,7 +49,7 @@ statement says so, and nobody who trusts the old key can follow the change to th
 				return err
 			}
 			row, flush := f.output.Rows(cmd.OutOrStdout())
-			volatile := slices.Contains(f.iUnderstand, overrideVolatile)
+			volatile := slices.Contains(f.iUnderstand, cli.OverrideVolatile)
 			o := ledger.Options{FS: ledger.OS{AllowVolatile: volatile}}
 			err = ledger.RotateAll(args[0], *r, o, func(d ledger.RotatedKey) {
 				switch {
@@ -69,7 +70,7 @@ statement says so, and nobody who trusts the old key can follow the change to th
 	fl := c.Flags()
 	fl.StringVar(&f.key, "key", "", "key file that the ledgers have now")
 	fl.StringVar(&f.next, "new", "", "key file that they get, made by sotto keygen")
-	passphraseFlag(c, &f.passphrase)
+	keys.PassphraseFlag(c, &f.passphrase)
 	fl.StringVar(&f.newPassword, "new-passphrase-file", "",
 		"file or pipe whose first line is the passphrase of the new key; default: the terminal")
 	fl.StringVar(&f.reason, "reason", "",
@@ -83,9 +84,9 @@ statement says so, and nobody who trusts the old key can follow the change to th
 // replacement reads the keys.
 func (f *rekeyFlags) replacement() (*ledger.Replacement, error) {
 	for _, o := range f.iUnderstand {
-		if o != overrideLost && o != overrideVolatile {
+		if o != overrideLost && o != cli.OverrideVolatile {
 			return nil, cli.Usagef("--i-understand: found %q, allowed: %s, %s", o, overrideLost,
-				overrideVolatile)
+				cli.OverrideVolatile)
 		}
 	}
 	r := ledger.Replacement{Lost: slices.Contains(f.iUnderstand, overrideLost), Reason: f.reason}
@@ -101,7 +102,7 @@ func (f *rekeyFlags) replacement() (*ledger.Replacement, error) {
 	}
 	var err error
 	if !r.Lost {
-		if r.Old, err = keyfile.ReadWith(f.key, passphrase(f.passphrase)); err != nil {
+		if r.Old, err = keyfile.ReadWith(f.key, keys.Passphrase(f.passphrase)); err != nil {
 			return nil, err
 		}
 	}
@@ -115,6 +116,6 @@ func readNewKey(path, passphraseFile string) (ed25519.PrivateKey, error) {
 		if passphraseFile != "" {
 			return keyfile.ReadPassphrase(passphraseFile)
 		}
-		return prompt("passphrase of the new key: ", "no --new-passphrase-file")
+		return keys.Prompt("passphrase of the new key: ", "no --new-passphrase-file")
 	})
 }

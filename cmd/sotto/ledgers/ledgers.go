@@ -1,4 +1,6 @@
-package main
+// Package ledgers has the commands sotto ledger: privacy ledgers shown, verified, copied,
+// and handed to another key.
+package ledgers
 
 import (
 	"bufio"
@@ -23,28 +25,29 @@ import (
 	"sotto/privacy/ledger"
 )
 
-func newLedger() *cobra.Command {
+// New is the command sotto ledger.
+func New() *cobra.Command {
 	return cli.Group("ledger",
 		"Read and verify privacy ledgers: an owner's durable one, or those of a simulated run",
-		newLedgerShow(), newLedgerVerify(), newLedgerExport(), newLedgerRekey())
+		show(), verify(), export(), rekey())
 }
 
-// ledgerFlags say what a ledger must match.
-type ledgerFlags struct {
+// flags say what a ledger must match.
+type flags struct {
 	publicKey  string
 	knownSeq   uint64
 	accountant string
 	output     cli.Output
 }
 
-func (l *ledgerFlags) register(c *cobra.Command) {
+func (l *flags) register(c *cobra.Command) {
 	c.Flags().StringVar(&l.publicKey, "public-key", "",
 		"the owner's current Ed25519 public key in hexadecimal; default: the one in the ledger")
 	c.Flags().Uint64Var(&l.knownSeq, "known-seq", 0,
 		"number of a ledger record that is known to exist, from a checkpoint or a peer")
 }
 
-func (l *ledgerFlags) options() (ledger.Options, error) {
+func (l *flags) options() (ledger.Options, error) {
 	o := ledger.Options{KnownSeq: l.knownSeq, Accountant: l.accountant}
 	if l.publicKey != "" {
 		key, err := hex.DecodeString(l.publicKey)
@@ -57,8 +60,8 @@ func (l *ledgerFlags) options() (ledger.Options, error) {
 	return o, nil
 }
 
-// isRun says whether dir is a simulated run's directory, not an owner's ledger.
-func isRun(dir string) bool {
+// IsRun says whether dir is a simulated run's directory, not an owner's ledger.
+func IsRun(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, filepath.FromSlash(ledger.RunLedgerFile)))
 	return err == nil
 }
@@ -66,7 +69,7 @@ func isRun(dir string) bool {
 // ledgerOf is the folder of the ledger that path means.
 func ledgerOf(path string) (string, error) {
 	dir, err := rundir.LedgerOf(path)
-	if err != nil || isRun(dir) || rundir.Stands(filepath.Join(dir, ledger.GenesisFile)) {
+	if err != nil || IsRun(dir) || rundir.Stands(filepath.Join(dir, ledger.GenesisFile)) {
 		return dir, err
 	}
 	return "", &config.Error{File: path, Found: "no ledger",
@@ -74,8 +77,8 @@ func ledgerOf(path string) (string, error) {
 			"policy names"}
 }
 
-func newLedgerVerify() *cobra.Command {
-	var l ledgerFlags
+func verify() *cobra.Command {
+	var l flags
 	var heads, released string
 	c := &cobra.Command{
 		Use:   "verify DIR|STATEMENT.json|BACKUP.tar",
@@ -112,11 +115,11 @@ it is verified.`),
 			if err != nil {
 				return err
 			}
-			if isRun(dir) && heads != "" {
+			if IsRun(dir) && heads != "" {
 				return cli.Usagef("--heads: found %q, allowed: only with a statement or an "+
 					"owner's ledger", heads)
 			}
-			if isRun(dir) {
+			if IsRun(dir) {
 				return l.verifyRun(cmd.OutOrStdout(), dir)
 			}
 			r, err := ledger.Verify(dir, o)
@@ -131,7 +134,7 @@ it is verified.`),
 			if l.output.JSON() {
 				return json.NewEncoder(cmd.OutOrStdout()).Encode(r)
 			}
-			return writeLedgerReport(cmd.OutOrStdout(), r)
+			return writeReport(cmd.OutOrStdout(), r)
 		},
 	}
 	l.register(c)
@@ -145,8 +148,8 @@ it is verified.`),
 	return c
 }
 
-func writeLedgerReport(w io.Writer, r ledger.Report) error {
-	row, flush := rows(w)
+func writeReport(w io.Writer, r ledger.Report) error {
+	row, flush := cli.Output("text").Rows(w)
 	row("ledger", "%s, owner key %s", r.Genesis.ID, r.Keys[len(r.Keys)-1].PublicKey)
 	sayKeys(row, r.Keys)
 	if name := r.Genesis.Population; name != "" {
@@ -190,18 +193,18 @@ func sayKeys(row func(string, string, ...any), keys []ledger.HeldKey) {
 }
 
 // verifyBackup checks a backup and every ledger in it.
-func verifyBackup(w io.Writer, path string, o ledger.Options, l *ledgerFlags) error {
+func verifyBackup(w io.Writer, path string, o ledger.Options, l *flags) error {
 	_, err := owner.VerifyBackup(path, func(r ledger.Report) error {
 		if l.output.JSON() {
 			return json.NewEncoder(w).Encode(r)
 		}
-		return writeLedgerReport(w, r)
+		return writeReport(w, r)
 	}, o)
 	return err
 }
 
 // verifyLedger holds a ledger against what a neighbor has heard of it.
-func (l *ledgerFlags) verifyLedger(w io.Writer, dir string, r ledger.Report, heads string) error {
+func (l *flags) verifyLedger(w io.Writer, dir string, r ledger.Report, heads string) error {
 	head, err := owner.VerifyLedger(dir, &r, heads)
 	if err != nil {
 		return err
@@ -220,7 +223,7 @@ func sayHead(row func(string, string, ...any), head *owner.Head, knows string) {
 }
 
 // verifyRun recomputes what a simulated run says of its ledgers.
-func (l *ledgerFlags) verifyRun(w io.Writer, dir string) error {
+func (l *flags) verifyRun(w io.Writer, dir string) error {
 	r, err := rundir.VerifyRun(dir)
 	if err != nil {
 		return err
@@ -239,7 +242,7 @@ func (l *ledgerFlags) verifyRun(w io.Writer, dir string) error {
 
 // verifyStatement checks a member's signed statement by itself and, with a file of heads,
 // against the head that its node sent; with a model's file, that it is of that model.
-func (l *ledgerFlags) verifyStatement(w io.Writer, path, heads, released string,
+func (l *flags) verifyStatement(w io.Writer, path, heads, released string,
 	key ed25519.PublicKey) error {
 	s, head, err := owner.VerifyStatement(path, heads, key)
 	if err != nil {
@@ -267,8 +270,8 @@ func (l *ledgerFlags) verifyStatement(w io.Writer, path, heads, released string,
 	return flush()
 }
 
-func newLedgerShow() *cobra.Command {
-	var l ledgerFlags
+func show() *cobra.Command {
+	var l flags
 	var last int
 	c := &cobra.Command{
 		Use:   "show DIR",
@@ -286,7 +289,7 @@ func newLedgerShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if isRun(dir) {
+			if IsRun(dir) {
 				return copyRunLedger(cmd.OutOrStdout(), dir)
 			}
 			return l.showRecords(cmd.OutOrStdout(), dir, o, last)
@@ -298,7 +301,7 @@ func newLedgerShow() *cobra.Command {
 	return c
 }
 
-func (l *ledgerFlags) showRecords(w io.Writer, dir string, o ledger.Options, last int) error {
+func (l *flags) showRecords(w io.Writer, dir string, o ledger.Options, last int) error {
 	out := bufio.NewWriter(w)
 	var kept []string
 	for r, err := range ledger.History(dir, o) {
@@ -350,8 +353,8 @@ func copyRunLedger(w io.Writer, dir string) error {
 	return err
 }
 
-func newLedgerExport() *cobra.Command {
-	var l ledgerFlags
+func export() *cobra.Command {
+	var l flags
 	var to string
 	c := &cobra.Command{
 		Use:   "export DIR",
@@ -367,7 +370,7 @@ func newLedgerExport() *cobra.Command {
 				return err
 			}
 			write := func(w io.Writer) error {
-				if isRun(dir) {
+				if IsRun(dir) {
 					return copyRunLedger(w, dir)
 				}
 				return ledger.Export(w, dir, o)
