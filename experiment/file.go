@@ -314,6 +314,9 @@ func (f *File) validate() error {
 	if err := f.Check(features); err != nil {
 		return err
 	}
+	if err := f.At("faults", sim.CheckFaults(f.Faults, f.Pacing)); err != nil {
+		return err
+	}
 	if err := f.At("replication", f.Replication.Validate(replicated(f))); err != nil {
 		return err
 	}
