@@ -342,6 +342,20 @@ func TestBadParameters(t *testing.T) {
 			t.Errorf("%s: got %v", key, err)
 		}
 	}
+	for key, edits := range map[string][]func(*algo.WalkParams){
+		"step_size_final": {func(p *algo.WalkParams) { p.StepSizeFinal = .1 },
+			func(p *algo.WalkParams) { p.StepSizeFinal = math.NaN() },
+			func(p *algo.WalkParams) { p.Schedule, p.StepSizeTau, p.StepSizeFinal = "inverse", 9, .1 }},
+		"step_size_tau": {func(p *algo.WalkParams) { p.StepSizeTau = 9 },
+			func(p *algo.WalkParams) { p.Schedule, p.StepSizeFinal, p.StepSizeTau = "cosine", .1, 9 }},
+	} {
+		for k, edit := range edits {
+			var e *config.Error
+			if _, err := algo.New("walk", set(edit)); !errors.As(err, &e) || e.Key != key {
+				t.Errorf("%s, which nothing reads, %d: got %v", key, k, err)
+			}
+		}
+	}
 	var e *config.Error
 	if _, err := algo.New("central", set(func(p *algo.SGDParams) {
 		p.Momentum = 1

@@ -31,7 +31,8 @@ type BCDParams struct {
 	// Updates is the number T_i of updates of each agent, after which neighbors go on
 	// with its last vector (but see after); 0: one update for each wake.
 	Updates int `toml:"updates,omitempty"`
-	// updates of each agent: agent i has entry i mod length; in place of Updates
+	// updates of each agent: agent i has entry i mod length; in place of Updates, which
+	// then counts for nothing
 	AgentUpdates []int `toml:"agent_updates,omitempty"`
 	// After is what an agent does when it wakes after its last update: "silent" (default,
 	// as published) does nothing; "average" goes on with the mean of its past answers in

@@ -26,7 +26,7 @@ type DiNNOParams struct {
 	RhoMax      float64 `toml:"rho_max"`            // ρ stays at most this; default 10
 	PrimalSteps int     `toml:"primal_steps"`       // T >= 1 steps, and queries, a round; default 1
 	// SelfProx adds ρ‖θ-θ_i^k‖² to the primal objective: the paper's sum over neighbors
-	// includes i.
+	// includes i. Its gradient at the first of the primal steps is 0.
 	SelfProx bool `toml:"self_prox,omitempty"`
 	// Ascend turns the sign of line 15 of the paper's Algorithm 3, as it is printed, with
 	// all that G̃ has there: loss, dual and penalty. It diverges on a quadratic.

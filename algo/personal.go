@@ -17,7 +17,8 @@ import (
 // record counts are private, λ and c must be given.
 type Personal struct {
 	// Mu is the weight of each agent's own loss, above 0: a large weight gives local
-	// models, a small one a common model.
+	// models, a small one a common model. For local-fit, which mixes nothing, mu and
+	// confidence count in the metric objective alone.
 	Mu float64 `toml:"mu"`
 	// Lambda is the weight λ_i of the regulariser, above 0; 0 means 1/m_i for an agent
 	// with m_i records, and 1 without records.
@@ -31,7 +32,8 @@ type Personal struct {
 	ConfidencePower float64 `toml:"confidence_power,omitempty"`
 	// Smoothness is a Lipschitz constant of the mean loss's gradient without the
 	// regulariser, from a public bound X on the norm of features: X²/4 for the logistic
-	// loss, 2X² for the squared one. Default .25.
+	// loss, 2X² for the squared one. Default .25. Only gradient steps, of bcd and
+	// gossip-admm, depend on it.
 	Smoothness float64 `toml:"smoothness"`
 }
 

@@ -46,6 +46,12 @@ func (s *StepSize) validate() error {
 	default:
 		return config.Bad("schedule", s.Schedule, "one of const, cosine, geometric, inverse")
 	}
+	switch {
+	case s.StepSizeFinal != 0 && s.Schedule != "geometric" && s.Schedule != "cosine":
+		return config.Bad("step_size_final", s.StepSizeFinal, "no value with schedule "+s.Schedule)
+	case s.StepSizeTau != 0 && s.Schedule != "inverse":
+		return config.Bad("step_size_tau", s.StepSizeTau, "no value with schedule "+s.Schedule)
+	}
 	return nil
 }
 

@@ -58,10 +58,18 @@ func (p planner) rehearseWakes() error {
 	return p.rehearseEach(counts)
 }
 
-// claimBudgets claims for every agent its budget.
+// claimBudgets claims for every agent its budget, or what its answers cost at the noise
+// that is given.
 func (p planner) claimBudgets() error {
 	for i := range p.Plans {
-		p.Plans[i].Claim = p.Plans[i].Epsilon
+		a := &p.Plans[i]
+		if a.Claim = a.Epsilon; a.Claim == 0 {
+			cost, err := p.Setup.Target.Cost(a.Costs()...)
+			if err != nil {
+				return err
+			}
+			a.Claim = cost.Upper
+		}
 	}
 	return nil
 }
@@ -76,7 +84,8 @@ type ClockParams struct {
 	Replay string `toml:"replay,omitempty"`
 	Record bool   `toml:"record,omitempty"`
 	// Interval is the mean time in seconds, .001 to 86,400, between two wakes of an agent
-	// where nodes run; default 1. Simulations measure time in it.
+	// where nodes run; default 1. A simulation is the same whatever its length: its unit
+	// of time is that mean.
 	Interval float64 `toml:"interval,omitempty"`
 	// ReplayDigest is the file's SHA-256 in hex. It is filled in; if you give one, it is
 	// checked.

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"os"
@@ -311,7 +312,7 @@ func (f *File) validate() error {
 			return err
 		}
 	}
-	if err := f.Check(features); err != nil {
+	if err := cmp.Or(f.Check(features), f.At("faults", sim.CheckFaults(f.Faults, f.Pacing))); err != nil {
 		return err
 	}
 	if err := f.At("replication", f.Replication.Validate(replicated(f))); err != nil {

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"cmp"
+	"math"
 
 	"sotto/agent"
 	"sotto/config"
@@ -16,10 +17,11 @@ type PersonalPrivacy struct {
 	AgentEpsilon []float64 `toml:"agent_epsilon,omitempty"`
 	// WarmEpsilon is the part of the target that the fit of a warm start may cost;
 	// without it the fit has the same noise multiplier as the gradients. WarmMechanism is
-	// gaussian (default) or k-norm.
+	// gaussian (default) or k-norm. Both are for runs that ask for a fit.
 	WarmEpsilon   float64 `toml:"warm_epsilon,omitempty"`
 	WarmMechanism string  `toml:"warm_mechanism,omitempty"`
-	// FeatureNorm is the public bound X that a private fit scales features to; default 1.
+	// FeatureNorm is the public bound X that a private fit, or mechanism local-dp, scales
+	// features to; default 1. Other runs refuse it.
 	FeatureNorm float64 `toml:"feature_norm,omitempty"`
 }
 
@@ -47,6 +49,20 @@ func (q *PersonalPrivacy) validate(p *PrivacyParams, noisy, personal bool) error
 		if !finiteAbove0(eps) {
 			return config.Bad("agent_epsilon", eps, "values above 0 and finite")
 		}
+	}
+	return nil
+}
+
+// checkFit refuses what is said of a private fit where none is asked for.
+func checkFit(f *File, a *plan.Agent) error {
+	q := &f.Privacy.PersonalPrivacy
+	switch {
+	case a.Names(oracle.FitName):
+		return nil
+	case q.WarmEpsilon != 0:
+		return f.Refuse("privacy.warm_epsilon", q.WarmEpsilon, "nothing without [algorithm] start = \"fit\"")
+	case q.FeatureNorm != 0 && !math.IsInf(a.Public.FeatureNorm, 1): // records may be perturbed by it
+		return f.Refuse("privacy.feature_norm", q.FeatureNorm, "nothing without [algorithm] start = \"fit\"")
 	}
 	return nil
 }

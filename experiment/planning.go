@@ -70,7 +70,8 @@ func (e planner) makePlans() error {
 	if err := f.Pace.plan.rehearse(e); err != nil {
 		return f.At("algorithm", err)
 	}
-	if err := cmp.Or(e.checkQueries(), e.checkRecursion(), checkMixing(f, &e.Graphs)); err != nil {
+	if err := cmp.Or(checkFit(f, &e.Plans[0]), e.checkQueries(), e.checkRecursion(),
+		checkMixing(f, &e.Graphs)); err != nil {
 		return err
 	}
 	if err := f.Placed("replication", f.Replication.Planned(&e.Setup, e.Plans)); err != nil {
@@ -97,7 +98,11 @@ func (e planner) makePlans() error {
 
 // accounted names the key that an accountant's error is about.
 func accounted(f *File, err error) error {
-	p := &f.Privacy
+	p, bad := &f.Privacy, new(config.Error)
+	if errors.As(err, &bad) && bad.Key == "norm" {
+		return f.Refuse("privacy.mechanism", p.Mechanism, "gaussian where an answer is clipped in L2: with "+
+			"{mechanism} bcd has norm = \"l1\", and a fit a warm_epsilon of its own")
+	}
 	for _, c := range []struct {
 		is      error
 		key     string

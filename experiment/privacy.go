@@ -22,8 +22,10 @@ type PrivacyParams struct {
 	// is computed from it. Above 0 and finite; 0: not stated.
 	TargetEpsilon float64 `toml:"target_epsilon,omitempty"`
 	// NoiseMultiplier is the noise's standard deviation (of laplace its scale) divided by
-	// max_grad_norm, above 0 and finite; 0: not stated. If target_epsilon is given too,
-	// which algorithms of personal models refuse, agents answer as often as it admits.
+	// max_grad_norm, or by the clip of answers that have one of their own (fits,
+	// residuals, questions, boosting, newton), above 0 and finite; 0: not stated. If
+	// target_epsilon is given too, which algorithms of personal models and claims refuse,
+	// agents answer as often as it admits.
 	NoiseMultiplier float64 `toml:"noise_multiplier,omitempty"`
 	// TargetDelta is the delta at which epsilon holds, above 0 and below 1, and below
 	// 1/(records of an agent); default 1e-5.
@@ -33,13 +35,14 @@ type PrivacyParams struct {
 	Noise string `toml:"noise,omitempty"`
 	// MaxGradNorm is the norm to which the gradient of each record, or person, is
 	// clipped: above 0, and finite if there is noise. Default: 1 with noise, no clipping
-	// without.
+	// without. A fit, all that local-fit and model-propagation ask for, has no such clip.
 	MaxGradNorm float64 `toml:"max_grad_norm,omitempty"`
 	// BatchSize is the expected number of records in an agent's batch, which is public:
 	// above 0 and finite; 0: not stated.
 	BatchSize float64 `toml:"batch_size,omitempty"`
 	// SampleRate is the probability that a record is in a batch, in place of batch_size;
-	// above 0 and at most 1. 0: not stated.
+	// above 0 and at most 1. 0: not stated. With both, which add-remove needs, batch_size
+	// is what sums are divided by.
 	SampleRate float64 `toml:"sample_rate,omitempty"`
 	// Adjacency says which two data sets the guarantee makes hard to tell apart:
 	// "zero-out" (default), "replace-one" or "add-remove".

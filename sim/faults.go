@@ -40,6 +40,20 @@ type Faults struct {
 // discarded.
 func DefaultFaults() Faults { return Faults{MaxDelay: 1, Late: "discard"} }
 
+// CheckFaults refuses what agents of such a pace cannot have, with keys of the section.
+func CheckFaults(f Faults, p agent.Pacing) error {
+	var err error
+	switch p {
+	case agent.PacingRounds:
+		_, err = newFaultPlan(f, 0)
+	case agent.PacingTokens:
+		_, err = tokenLinks(f, 0)
+	default:
+		_, err = newLinks(f, 0, p == agent.PacingPairs)
+	}
+	return err
+}
+
 type fate uint8
 
 const (

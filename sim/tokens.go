@@ -57,11 +57,8 @@ func newTokens(cfg Config) (*tokens, error) {
 			"an undirected one: a token goes to who hears its holder, with the weight that its holder gives")
 	case cfg.Tokens.Count < 1 || cfg.Tokens.Count > 1<<20:
 		return nil, config.Bad("tokens", cfg.Tokens.Count, "1 to 1048576")
-	case cfg.Faults.Latency != 0:
-		return nil, config.Bad("latency", cfg.Faults.Latency,
-			"0 with tokens, which take one tick for each hop")
 	}
-	l, err := newLinks(cfg.Faults, cfg.Seed, false)
+	l, err := tokenLinks(cfg.Faults, cfg.Seed)
 	if err != nil {
 		return nil, err
 	}
@@ -92,6 +89,14 @@ func newTokens(cfg Config) (*tokens, error) {
 		}
 		return nil
 	})
+}
+
+// tokenLinks are those that tokens go over.
+func tokenLinks(f Faults, seed uint64) (*links, error) {
+	if f.Latency != 0 {
+		return nil, config.Bad("latency", f.Latency, "0 with tokens, which take one tick for each hop")
+	}
+	return newLinks(f, seed, false)
 }
 
 // stream is the one from which agent i draws the hop of its visit with the given number,

@@ -199,7 +199,7 @@ func TestClaim12(t *testing.T) {
 // its bound grows with the logarithm of the observations, beyond any finite epsilon.
 func TestAdaptiveNoiseIsRefuted(t *testing.T) {
 	e, err := glyphRun("algorithm.name=sgp", "topology.graph=exp-directed", "privacy.noise_multiplier=1.5",
-		"privacy.max_grad_norm=3.5",
+		"privacy.target_epsilon=0", "privacy.max_grad_norm=3.5",
 		"replication.claim=true", "replication.noise=adad2p")()
 	if err != nil {
 		t.Fatal(err)

@@ -334,6 +334,9 @@ func (c *calibrator) price() error {
 				return err
 			}
 			ev, err := c.event(a.Own, &a.Asks[k], r, a.Noise)
+			if err == nil {
+				err = c.target.Takes(ev)
+			}
 			if err != nil {
 				return fmt.Errorf("agent %d: %w", i, err)
 			}

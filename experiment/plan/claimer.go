@@ -1,5 +1,7 @@
 package plan
 
+import "sotto/config"
+
 // Claimer is a publication's own accounting: the noise that it would take, and the
 // epsilon that it would claim. No guarantee follows from either; the ledger charges what
 // is released.
@@ -28,7 +30,11 @@ type claimed struct{ Claimer }
 func (claimed) binds() bool { return false }
 
 func (k claimed) solve(c *calibrator, i int) (outcome, error) {
-	a := &c.agents[i]
-	noise, claim, err := k.Claim(a, c.target)
+	a, t := &c.agents[i], c.target
+	if t.Noise > 0 && t.Epsilon > 0 {
+		return outcome{}, config.Bad("noise_multiplier", t.Noise, "nothing beside target_epsilon with a "+
+			"claimed accounting, which keeps to no budget")
+	}
+	noise, claim, err := k.Claim(a, t)
 	return outcome{noise: noise, claim: claim, admitted: a.Queries()}, err
 }

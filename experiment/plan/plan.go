@@ -187,6 +187,16 @@ func (t *Target) Cost(costs ...Cost) (account.Interval, error) {
 	return acc.Epsilon(t.Delta)
 }
 
+// Takes refuses an event that the accountant has no bound for, before a run at a given
+// noise has charged any.
+func (t *Target) Takes(ev account.Event) error {
+	acc, err := account.New(t.Accountant, t.Adjacency, t.Unit)
+	if err != nil {
+		return err
+	}
+	return acc.Compose(ev, 1)
+}
+
 // Cost is the epsilon of so many charges of the agent's one kind of query.
 func (a *Agent) Cost(t *Target, charges int) (account.Interval, error) {
 	return t.Cost(Cost{a.Events[0], charges})

@@ -22,7 +22,8 @@ type Params struct {
 	// Claim makes target_epsilon what the publication would claim, not a budget: noise is
 	// calibrated, and the claim computed, by RDP under add-remove adjacency for one
 	// release a round at the sampling rate, whatever the run's own adjacency,
-	// micro-batches and queries a round.
+	// micro-batches and queries a round. With noise_multiplier the claim alone is
+	// computed; both together are refused.
 	Claim bool `toml:"claim,omitempty"`
 	// Mix "gauss-seidel" steps agents one after the other, each mixing what those before
 	// it have just sent; a round is then no simultaneous exchange and the mean of all

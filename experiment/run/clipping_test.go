@@ -112,7 +112,7 @@ func TestPushRefusals(t *testing.T) {
 func TestPublishedNoise(t *testing.T) {
 	for _, name := range []string{"adad2p", "constd2p"} {
 		e := build(t, "algorithm.name=sgp", "algorithm.step_size=0.0005", "topology.graph=exp-directed",
-			"privacy.noise_multiplier=1.5",
+			"privacy.noise_multiplier=1.5", "privacy.target_epsilon=0",
 			"privacy.max_grad_norm=3.5", "replication.claim=true", "replication.noise="+name)
 		res := train(t, e, Options{Workers: 1})
 		for _, p := range res.Summary.Privacy {

@@ -309,30 +309,38 @@ func TestPersonalTasks(t *testing.T) {
 
 func TestPersonalRefuses(t *testing.T) {
 	for key, set := range map[string][]string{
-		"privacy.mechanism":      {"privacy.mechanism=discrete-laplace"},
-		"privacy.norm":           {"privacy.mechanism=laplace"},
-		"privacy.agent_epsilon":  {"privacy.agent_epsilon=[1]"},
-		"privacy.warm_epsilon":   {"privacy.warm_epsilon=-1.0"},
-		"privacy.warm_mechanism": {"privacy.warm_mechanism=k-norm"},
-		"privacy.feature_norm":   {"privacy.feature_norm=-1.0"},
-		"privacy.sample_rate":    {"privacy.sample_rate=0.5"},
-		"privacy.batch_size":     {"privacy.adjacency=add-remove"},
+		"privacy.mechanism":         {"privacy.mechanism=discrete-laplace"},
+		"privacy.mechanism laplace": {"privacy.mechanism=laplace"},
+		"privacy.agent_epsilon":     {"privacy.agent_epsilon=[1]"},
+		"privacy.warm_epsilon":      {"privacy.warm_epsilon=-1.0"},
+		"privacy.warm_mechanism":    {"privacy.warm_mechanism=k-norm"},
+		"privacy.feature_norm":      {"privacy.feature_norm=-1.0"},
+		"privacy.sample_rate":       {"privacy.sample_rate=0.5"},
+		"privacy.batch_size":        {"privacy.adjacency=add-remove"},
 		// exp(-5) is above 1/148
-		"privacy.target_delta":  {"privacy.target_delta=0.0067379469990854671", "data.records_max=400"},
-		"topology.weights":      {"topology.weights=metropolis"},
-		"topology.vectors":      {"topology.vectors=labels"},
-		"topology.graph":        {"data.agents=25", "data.merge_groups=true"},
-		"evaluate.agents":       {"evaluate.agents=25"},
-		"faults.delay":          {"faults.delay=0.5"},
-		"model.name":            {"model.name=mlp", "algorithm.start=fit", "algorithm.fit_lambda=0.1"},
-		"algorithm.contraction": {"algorithm.alloc=late"},
-		"clock.wake":            {"clock.wake=3"},
+		"privacy.target_delta": {"privacy.target_delta=0.0067379469990854671", "data.records_max=400"},
+		"topology.weights":     {"topology.weights=metropolis"},
+		"topology.vectors":     {"topology.vectors=labels"},
+		"topology.graph":       {"data.agents=25", "data.merge_groups=true"},
+		"evaluate.agents":      {"evaluate.agents=25"},
+		"faults.delay":         {"faults.delay=0.5"},
+		"evaluate.score": {"privacy.mechanism=laplace", "privacy.accountant=kov", "algorithm.norm=l1",
+			"evaluate.validation=0.3", "evaluate.score=accuracy", "evaluate.on=validation"},
+		"faults.latency": {"faults.latency=nan"},
+		"faults.churn":   {"faults.churn=1.0"},
+		// there is no fit
+		"privacy.warm_epsilon without": {"privacy.warm_epsilon=0.3"},
+		"privacy.feature_norm without": {"privacy.feature_norm=3.0"},
+		"model.name":                   {"model.name=mlp", "algorithm.start=fit", "algorithm.fit_lambda=0.1"},
+		"algorithm.contraction":        {"algorithm.alloc=late"},
+		"clock.wake":                   {"clock.wake=3"},
 	} {
 		e, err := buildPersonal(set...)
 		if err == nil {
 			_, err = Run(context.Background(), e, Options{Out: t.TempDir()})
 		}
 		var bad *config.Error
+		key, _, _ = strings.Cut(key, " ")
 		if !errors.As(err, &bad) || bad.Key != key || bad.File == "" {
 			t.Errorf("%s: %v", key, err)
 		}
@@ -357,6 +365,19 @@ func TestClaim20(t *testing.T) {
 	if _, err := buildPersonal("topology.graph=knn", "topology.vectors=data", "privacy.mechanism=none",
 		"privacy.target_epsilon=0"); err != nil {
 		t.Errorf("the same in a run that is not private: %v", err)
+	}
+	// As if it were public, the run would cost what its answers do at the noise.
+	e, err := buildPersonal("topology.graph=knn", "topology.vectors=data", "replication.uncharged=true",
+		"privacy.target_epsilon=0", "privacy.noise_multiplier=4", "topology.agents=12", "data.agents=12")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range e.Plans {
+		a := &e.Plans[i]
+		want, err := e.Setup.Target.Cost(a.Costs()...)
+		if err != nil || a.Claim != want.Upper || !(a.Claim > 1 && a.Claim < 100) {
+			t.Errorf("agent %d claims %v, want %v (%v)", i, a.Claim, want.Upper, err)
+		}
 	}
 
 	// Ten ratings, nine of 3 and one of 5 or 1. The user's mean is subtracted first: the

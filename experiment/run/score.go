@@ -39,6 +39,18 @@ func scorer(e *experiment.Experiment, i int, l ledger.Ledger, pool *oracle.Pool,
 	if err != nil {
 		return nil, e.File.At("evaluate", err)
 	}
+	r, err := o.Describe(&agent.Query{At: make(tensor.Vec, e.Task.Model.Dim())})
+	if err != nil {
+		return nil, err
+	}
+	ev, err := m.Event(r)
+	if err == nil {
+		err = e.Setup.Target.Takes(ev)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", e.File.Refuse("evaluate.score", p.Score,
+			"nothing with accountant "+e.Setup.Target.Accountant), err)
+	}
 	return privacy.NewSimulatedGate(l, m, map[string]privacy.Oracle{"score": o}, seed, agent.ID(i)), nil
 }
 

@@ -24,7 +24,7 @@ func changed(section string, was, now reflect.Value) error {
 			continue
 		}
 		if !field.IsExported() || field.Type.Kind() == reflect.Func ||
-			reflect.DeepEqual(was.Field(i).Interface(), now.Field(i).Interface()) {
+			same(was.Field(i), now.Field(i)) {
 			continue
 		}
 		name, _, _ := strings.Cut(field.Tag.Get("toml"), ",")
@@ -36,4 +36,13 @@ func changed(section string, was, now reflect.Value) error {
 			was.Field(i).Interface()))
 	}
 	return nil
+}
+
+// same reports whether a field holds what it held. NaN, which the key's own check refuses
+// later, is what it was.
+func same(was, now reflect.Value) bool {
+	if was.CanFloat() && was.Float() != was.Float() && now.Float() != now.Float() {
+		return true
+	}
+	return reflect.DeepEqual(was.Interface(), now.Interface())
 }

@@ -146,12 +146,10 @@ func (d *Document) Set(from, assignment string) error {
 		return &config.Error{File: from, Found: fmt.Sprintf("%q", assignment),
 			Allowed: "key=value or section.key=value"}
 	}
-	var v struct {
-		V any `toml:"v"`
-	}
-	if err := toml.Unmarshal([]byte("v = "+text), &v); err != nil {
-		if err := toml.Unmarshal([]byte("v = "+WithZeros(text)), &v); err != nil {
-			v.V = strings.TrimSpace(text)
+	value, ok := oneValue(text)
+	if !ok {
+		if value, ok = oneValue(WithZeros(text)); !ok {
+			value = strings.TrimSpace(text)
 		}
 	}
 	key = FirstSpelling(key)
@@ -172,13 +170,23 @@ func (d *Document) Set(from, assignment string) error {
 			}
 		}
 	}
-	at[parts[len(parts)-1]] = v.V
+	at[parts[len(parts)-1]] = value
 	d.from[key] = from
 	if err := d.respell(); err != nil { // the value may be a table
 		err.File, err.Line = from, 0
 		return err
 	}
 	return nil
+}
+
+// oneValue is the TOML value that text is, and nothing behind it.
+func oneValue(text string) (any, bool) {
+	var v struct {
+		V any `toml:"v"`
+	}
+	d := toml.NewDecoder(strings.NewReader("v = " + text)).DisallowUnknownFields()
+	err := d.Decode(&v)
+	return v.V, err == nil
 }
 
 // Locate completes a *config.Error in err's chain with the place of its key; other errors

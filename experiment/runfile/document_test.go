@@ -193,6 +193,16 @@ func TestErrorsSayWhereAndWhat(t *testing.T) {
 
 // A key that is read by other means is known, and a document that was changed is written
 // as it stands.
+// What stands behind the value of a setting is not passed over.
+func TestSetTakesOneValue(t *testing.T) {
+	for _, set := range []string{"rounds=3\nname=\"b\"", "rounds=3\n[model]", "rounds=3\nmodel.size=4"} {
+		d := parse(t, file, set)
+		if _, _, err := read(d); err == nil || !strings.HasPrefix(err.Error(), "--set: rounds: found ") {
+			t.Errorf("%q: %v", set, err)
+		}
+	}
+}
+
 func TestKnownKeysAndChanges(t *testing.T) {
 	d := parse(t, "[tune]\nspace = 1\n[model]\nsize = 1\n")
 	s, err := d.Section("tune")
