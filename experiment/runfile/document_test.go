@@ -191,8 +191,6 @@ func TestErrorsSayWhereAndWhat(t *testing.T) {
 	}
 }
 
-// A key that is read by other means is known, and a document that was changed is written
-// as it stands.
 // What stands behind the value of a setting is not passed over.
 func TestSetTakesOneValue(t *testing.T) {
 	for _, set := range []string{"rounds=3\nname=\"b\"", "rounds=3\n[model]", "rounds=3\nmodel.size=4"} {
@@ -203,6 +201,8 @@ func TestSetTakesOneValue(t *testing.T) {
 	}
 }
 
+// A key that is read by other means is known, and a document that was changed is written
+// as it stands.
 func TestKnownKeysAndChanges(t *testing.T) {
 	d := parse(t, "[tune]\nspace = 1\n[model]\nsize = 1\n")
 	s, err := d.Section("tune")
