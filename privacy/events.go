@@ -18,6 +18,8 @@ type eventKey struct {
 	sampler   account.Sampler
 	part      account.Part
 	draws     int
+	times     float64 // Release.Scale: mechanisms refuse some
+	uncharged bool    // likewise
 }
 
 // keyOf returns the key of a release of one part; false for other releases and mechanisms
@@ -33,6 +35,8 @@ func keyOf(m Mechanism, r *account.Release) (eventKey, bool) {
 		sampler:   r.Sampler,
 		part:      r.Parts[0],
 		draws:     r.Draws,
+		times:     r.Scale,
+		uncharged: r.SumsUncharged,
 	}
 	switch m := m.(type) {
 	case Gaussian:
