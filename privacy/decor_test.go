@@ -170,8 +170,8 @@ func TestDecorChanged(t *testing.T) {
 	}
 }
 
-// Where rounds go back, a block of shared noise would serve twice: no answer is given, and
-// nothing is charged. Later rounds are answered.
+// Where rounds go back, a block of shared noise would serve twice: no answer is given,
+// and nothing is charged. Later rounds are answered.
 func TestDecorRoundsGoOn(t *testing.T) {
 	l := ledger.NewMemory(nil)
 	g := privacy.NewGate(l, chain(t, 2, .5, 4)[0],

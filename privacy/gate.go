@@ -261,7 +261,8 @@ func (g *Gate) event(q *agent.Query, m Mechanism, r account.Release) (account.Ev
 
 func equalReleases(a, b *account.Release) bool {
 	return a.Oracle == b.Oracle && a.Adjacency == b.Adjacency && a.Unit == b.Unit && a.Sampler == b.Sampler &&
-		a.Draws == b.Draws && a.Scale == b.Scale && a.SumsUncharged == b.SumsUncharged && slices.Equal(a.Parts, b.Parts)
+		a.Draws == b.Draws && a.Scale == b.Scale && a.SumsUncharged == b.SumsUncharged &&
+		slices.Equal(a.Parts, b.Parts)
 }
 
 // TakesIntegers reports whether m is handed exact integers alone, by a GridOracle.
@@ -272,8 +273,8 @@ func TakesIntegers(m Mechanism) bool {
 
 // Answer releases the oracle's noisy value at q into dst. In this order: describe
 // (public), charge (admitted by the budget and durable), evaluate, perturb. When it
-// returns ErrExhausted or ErrAbstain nothing was charged or read; after any other error of
-// the ledger nothing was read.
+// returns ErrExhausted or ErrAbstain nothing was charged or read; after any other error
+// of the ledger nothing was read.
 func (g *Gate) Answer(q *agent.Query, dst tensor.Vec) error {
 	name, noiseOnly := g.noiseOnly.oracle[q.Oracle]
 	if noiseOnly {

@@ -219,7 +219,8 @@ func TestGateKeepsWhatPointersHave(t *testing.T) {
 	for _, c := range []struct {
 		m    privacy.Mechanism
 		less func()
-	}{{normal, func() { normal.NoiseMultiplier = 1e-6 }}, {integer, func() { integer.NoiseMultiplier = 1e-4 }},
+	}{{normal, func() { normal.NoiseMultiplier = 1e-6 }},
+		{integer, func() { integer.NoiseMultiplier = 1e-4 }},
 		{gamma, func() { gamma.Scale = 1e-6 }}} {
 		g := privacy.NewGate(ledger.NewMemory(nil), c.m,
 			map[string]privacy.Oracle{"sum": sum{read: &[]string{}, dim: 1}})

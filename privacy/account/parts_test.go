@@ -51,7 +51,8 @@ func TestCyclesBeyondCounting(t *testing.T) {
 // What a law of numbers of hits lacks of 1 is not charged: no more than rounding may be
 // left out.
 func TestMixturesAreWhole(t *testing.T) {
-	for lacks, whole := range map[float64]bool{9e-10: false, 2e-12: false, 1e-13: true, 0: true, -1e-10: true} {
+	for lacks, whole := range map[float64]bool{9e-10: false, 2e-12: false, 1e-13: true, 0: true,
+		-1e-10: true} {
 		if ev, err := MixtureGaussian(1, []float64{0, 1}, []float64{.99, .01 - lacks}); err == nil != whole {
 			t.Errorf("a law that lacks %g: %v, %v", lacks, ev.Key(), err)
 		}
