@@ -24,7 +24,7 @@ var _ Mechanism = Decor{}
 // Effective is NoiseMultiplier. A neighbor whose message is lost leaves noise that
 // nothing cancels, which protects no less. A block of shared noise serves one answer:
 // both ends give their answers of a round in order, and blocks are numbered by round and
-// answer.
+// answer. What NewDecor returns is for one gate.
 type Decor struct {
 	NoiseMultiplier float64    // own noise, standard deviation over clip, > 0 and finite
 	Pair            float64    // noise of each neighbor, standard deviation over clip, >= 0, finite

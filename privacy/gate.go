@@ -146,7 +146,8 @@ func SimulatedKeys(seed uint64) Keys { return Keys{seed: seed, simulated: true} 
 func (k Keys) Simulated() bool { return k.simulated }
 
 // Open returns the gate of agent self over its oracles, by the names that queries have.
-// What is nil is refused when a query needs it. self matters to simulated keys alone.
+// What is nil is refused when a query needs it. self matters to simulated keys alone. The
+// gate keeps the map, which is not changed afterwards, and a copy of the mechanism.
 func Open(l ledger.Ledger, m Mechanism, oracles map[string]Oracle, keys Keys, self agent.ID) *Gate {
 	g := &Gate{ledger: l, mechanism: frozen(m), oracles: oracles, streams: streams{simulated: keys.simulated,
 		keys: func(uint64) rng.Key { return rng.NewKey() }}}

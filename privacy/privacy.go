@@ -52,7 +52,8 @@ var (
 	ErrQuery = errors.New("privacy: query cannot be answered")
 )
 
-// Oracle is a statistic of the owner's data.
+// Oracle is a statistic of the owner's data. One goroutine at a time uses it: gates that
+// answer at once have oracles of their own. It keeps nothing of a query.
 type Oracle interface {
 	// Describe says what Evaluate is going to release: sampler, clip, sensitivity. It is
 	// public and reads no data; an error refuses the query before anything is charged.
