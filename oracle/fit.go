@@ -130,6 +130,9 @@ func (f *Fit) roundOff() float64 {
 // is added. A loss whose gradient has no bound has an infinite one, which every mechanism
 // with noise refuses.
 func (f *Fit) Describe(q *agent.Query) (account.Release, error) {
+	if err := f.Validate(); err != nil {
+		return account.Release{}, err
+	}
 	clip, s := f.bound()/(f.Normaliser*2*f.Lambda), shift(f.Adjacency)
 	// for the next power of two, so that owners of about the same size have one
 	// sensitivity

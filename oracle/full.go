@@ -100,8 +100,11 @@ func (g *Full) SumError(clip float64) float64 {
 }
 
 // Describe states the release. A query's own public clip takes the place of ClipNorm. The
-// parts must not be changed.
+// parts must not be changed. Fields that were set after Validate are refused.
 func (g *Full) Describe(q *agent.Query) (account.Release, error) {
+	if err := seen(&g.described, g.ClipNorm, 1/g.Normaliser, g.Norm, g.Adjacency, g.Unit); err != nil {
+		return account.Release{}, err
+	}
 	if q.Clip > 0 {
 		return g.release(q.Clip), checkPoint(q, g.Model.Dim())
 	}
@@ -121,21 +124,21 @@ func (g *Full) Evaluate(dst *privacy.Value, q *agent.Query, sample *rng.Stream) 
 		})
 		return
 	}
-	s := g.Pool.p.Get()
+	s := g.Pool.get()
 	a := adder{scratch: s, model: g.Model, at: q.At, clip: clip, stats: func(model.Stats) {},
 		batch: func(rows []int32) *model.Batch {
 			return s.gather(g.Records.Data, rows, &Augmentation{}, nil)
 		}}
 	a.add(dst, len(dst.Float), g.layout(), g.Records.Index, sample)
-	g.Pool.p.Put(s)
+	g.Pool.put(s)
 }
 
 // sum adds the gradients of all records at a point, each scaled to norm at most clip; one
 // that is not finite adds zero.
 func (p *Pool) sum(m model.Model, r *Records, dst, at tensor.Vec, clip float64) {
-	s := p.p.Get()
+	s := p.get()
 	s.blocks(r, func(b *model.Batch) { m.ClippedGradientSum(dst, at, b, clip, &s.work) })
-	p.p.Put(s)
+	p.put(s)
 }
 
 // finite bounds a sum that overflowed, which only a clip beyond 1e20 allows.
@@ -174,9 +177,9 @@ func (g *Full) EvaluateGrid(dst []int64, q *agent.Query, _ *rng.Stream) {
 	if !ok {
 		return
 	}
-	s := g.Pool.p.Get()
+	s := g.Pool.get()
 	s.blocks(&g.Records, func(b *model.Batch) { m.ClippedGradientGrid(dst, q.At, b, clip, step, &s.work) })
-	g.Pool.p.Put(s)
+	g.Pool.put(s)
 }
 
 // clipL1 is the factor that brings a gradient to an L1 norm of at most clip, with room
@@ -199,8 +202,8 @@ func clipL1(gradient tensor.Vec, clip float64) float64 {
 // each calls f with every record's own gradient, which is valid during the call. What has
 // no finite gradient gives zeros.
 func (g *Full) each(theta tensor.Vec, f func(gradient tensor.Vec)) {
-	s := g.Pool.p.Get()
-	defer g.Pool.p.Put(s)
+	s := g.Pool.get()
+	defer g.Pool.put(s)
 	v := s.vector(len(theta))
 	for k := range g.Records.Index {
 		one := Records{Data: g.Records.Data, Index: g.Records.Index[k : k+1]}

@@ -191,8 +191,8 @@ func (g *Gradient) Evaluate(dst *privacy.Value, q *agent.Query, sample *rng.Stre
 
 // addRecords is Evaluate over records, and returns what within is of the batch.
 func (g *Gradient) addRecords(dst *privacy.Value, n int, q *agent.Query, sample *rng.Stream) (halves int) {
-	s := g.Pool.p.Get()
-	defer g.Pool.p.Put(s)
+	s := g.Pool.get()
+	defer g.Pool.put(s)
 	s.draw(g, sample)
 	a := adder{scratch: s, model: g.Model, at: q.At, clip: clipNorm(q, g.ClipNorm),
 		batch: func(rows []int32) *model.Batch { return s.gather(g.Records.Data, rows, &g.Augment, sample) },
@@ -230,8 +230,8 @@ func (g *Gradient) EvaluateGrid(dst []int64, q *agent.Query, sample *rng.Stream)
 
 // batches draws the batch, or several that become one, and hands it out in chunks.
 func (g *Gradient) batches(sample *rng.Stream, f func(b *model.Batch, w *model.Workspace)) {
-	s := g.Pool.p.Get()
-	defer g.Pool.p.Put(s)
+	s := g.Pool.get()
+	defer g.Pool.put(s)
 	s.draw(g, sample)
 	size := chunk / g.Augment.views()
 	for lo := 0; lo < len(s.rows); lo += size {

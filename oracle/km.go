@@ -45,8 +45,27 @@ type KM struct {
 
 	bounded   bool // features are scaled under forward operators too, as km-stateful needs
 	anywhere  bool // no point is too far, where nothing is guaranteed
-	described account.Release
+	described described
 	whole     *meanLoss // of all records, gathered at the first answer
+}
+
+// described is the release of fields that Validate has seen.
+type described struct {
+	account.Release
+	of kmFields
+}
+
+// kmFields are those that the release of a KM follows from, apart from the loss.
+type kmFields struct {
+	operator  string
+	numbers   [6]float64
+	adjacency account.Adjacency
+	unit      account.Unit
+}
+
+func (k *KM) fields() kmFields {
+	return kmFields{k.Operator, [...]float64{k.Gamma, k.L1, k.Residual, k.ClipNorm, k.SampleRate,
+		k.ExpectedBatchSize}, k.Adjacency, k.Unit}
 }
 
 // farthest is the largest norm of a query's point, in units of B: what the
@@ -85,7 +104,7 @@ func (k *KM) Validate() error {
 	case k.Unit != account.Record():
 		return config.Bad("unit", k.Unit, "record: the sensitivity of an operator is that of one record")
 	}
-	k.described = k.release()
+	k.described = described{k.release(), k.fields()}
 	if !k.forward() && k.proven() {
 		return countedWith(&k.Records, k.ExpectedBatchSize)
 	}
@@ -163,6 +182,8 @@ func (k *KM) Describe(q *agent.Query) (account.Release, error) {
 		return account.Release{}, err
 	}
 	switch {
+	case k.described.of != k.fields():
+		return account.Release{}, errUnseen
 	case q.Clip != 0:
 		return account.Release{}, config.Bad("clip", q.Clip, "0: oracle km has the clips of its run")
 	case !k.anywhere && !(q.At.Norm() <= farthest*k.Residual):
@@ -172,7 +193,7 @@ func (k *KM) Describe(q *agent.Query) (account.Release, error) {
 		return account.Release{}, config.Bad("point", q.At.Norm(), "shorter, or a smaller gamma: double "+
 			"precision does not resolve the gradient to the tolerance that the sensitivity counts with")
 	}
-	return k.described, nil
+	return k.described.Release, nil
 }
 
 // Evaluate computes the residual in double precision.

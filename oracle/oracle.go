@@ -19,8 +19,25 @@ import (
 )
 
 // Pool shares scratch memory between the oracles of one process. Its content never enters
-// a value.
+// a value. Oracles without one share that of the package.
 type Pool struct{ p parallel.Free[scratch] }
+
+// common serves oracles without a pool.
+var common = NewPool()
+
+func (p *Pool) get() *scratch {
+	if p == nil || p.p.New == nil {
+		p = common
+	}
+	return p.p.Get()
+}
+
+func (p *Pool) put(s *scratch) {
+	if p == nil || p.p.New == nil {
+		p = common
+	}
+	p.p.Put(s)
+}
 
 // scratch is what one evaluation needs.
 type scratch struct {
@@ -54,7 +71,8 @@ func NewSplitPool(n int) *Pool {
 	}}}
 }
 
-// Records is one owner's part of a data set: the rows Index of Data.
+// Records is one owner's part of a data set: the rows Index of Data, each of them once. A
+// row that is in it twice moves a sum twice as far as is charged; nothing checks that.
 type Records struct {
 	Data  *data.Dataset
 	Index []int32
@@ -156,6 +174,21 @@ func fullBatch(oracle string, a account.Adjacency, u account.Unit, p account.Par
 		Scale:     scale,
 	}
 }
+
+// seen refuses fields that are not those of the release that Validate has described: what
+// is evaluated follows them.
+func seen(r *account.Release, clip, scale float64, n account.Norm, a account.Adjacency,
+	u account.Unit) error {
+	if len(r.Parts) == 1 && r.Adjacency == a && r.Unit == u && r.Scale == scale {
+		if p := &r.Parts[0]; p.Clip == clip && p.Shift == shift(a) && p.Norm == n {
+			return nil
+		}
+	}
+	return errUnseen
+}
+
+var errUnseen = config.Bad("oracle", "fields that Validate has not seen",
+	"those of the last Validate or Bind")
 
 // shift is the sensitivity of a clipped sum over the clip (Opacus' convention is that of
 // add-remove).

@@ -48,8 +48,11 @@ func (g *OwnerGradient) release(clip float64) account.Release {
 }
 
 // Describe states the release. A query's own public clip takes the place of ClipNorm. The
-// parts must not be changed.
+// parts must not be changed. Fields that were set after Validate are refused.
 func (g *OwnerGradient) Describe(q *agent.Query) (account.Release, error) {
+	if err := seen(&g.described, g.ClipNorm, 1, account.L2, g.Adjacency, account.Owner()); err != nil {
+		return account.Release{}, err
+	}
 	if q.Clip > 0 {
 		return g.release(q.Clip), checkPoint(q, g.Model.Dim())
 	}
@@ -68,7 +71,7 @@ func (g *OwnerGradient) Evaluate(dst *privacy.Value, q *agent.Query, _ *rng.Stre
 // EvaluateGrid is Evaluate in integers: the clipped mean is truncated toward zero, which
 // does not lengthen it.
 func (g *OwnerGradient) EvaluateGrid(dst []int64, q *agent.Query, _ *rng.Stream) {
-	s := g.Pool.p.Get()
+	s := g.Pool.get()
 	v := s.vector(len(dst))
 	v.Zero()
 	g.sum(v, q)
@@ -78,7 +81,7 @@ func (g *OwnerGradient) EvaluateGrid(dst []int64, q *agent.Query, _ *rng.Stream)
 		dst[i] = int64(f * float64(x))
 	}
 	v.Zero()
-	g.Pool.p.Put(s)
+	g.Pool.put(s)
 }
 
 // sum adds the gradients of all records; a record without a finite gradient adds zero.

@@ -128,8 +128,8 @@ func (g *Gradient) personSumError() float64 {
 // It returns the number of drawn persons within the clip less that of the others.
 func (g *Gradient) eachPerson(q *agent.Query, sample *rng.Stream, f func(v tensor.Vec, norm, factor float64),
 ) (halves int) {
-	s := g.Pool.p.Get()
-	defer g.Pool.p.Put(s)
+	s := g.Pool.get()
+	defer g.Pool.put(s)
 	s.rows = s.rows[:0]
 	for range max(1, g.Draws) {
 		s.rows = poisson(s.rows, g.Sums.people.all, g.SampleRate, sample)

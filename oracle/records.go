@@ -36,8 +36,13 @@ const (
 	LabelsName   = "labels"
 )
 
+var errNoRecords = config.Bad("records", "none", "those of an owner, for oracle labels with labels")
+
 // Describe states the release.
 func (f *Features) Describe(*agent.Query) (account.Release, error) {
+	if f.Records.Data == nil {
+		return account.Release{}, errNoRecords
+	}
 	if !(f.Radius > 0) || math.IsInf(f.Radius, 1) {
 		return account.Release{}, config.Bad("feature_norm", f.Radius, "above 0 and finite")
 	}
@@ -46,6 +51,9 @@ func (f *Features) Describe(*agent.Query) (account.Release, error) {
 
 // Describe states the release.
 func (l *Labels) Describe(*agent.Query) (account.Release, error) {
+	if d := l.Records.Data; d == nil || d.Labels == nil {
+		return account.Release{}, errNoRecords
+	}
 	r, err := recordsRelease(LabelsName, 1, 1, account.L1, len(l.Records.Index))
 	r.Parts[0].Integers = true
 	return r, err

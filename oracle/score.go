@@ -41,6 +41,9 @@ func (o *Score) Validate() error {
 
 // Describe states the release: one number of a full batch.
 func (o *Score) Describe(q *agent.Query) (account.Release, error) {
+	if err := o.Validate(); err != nil {
+		return account.Release{}, err
+	}
 	part := account.Part{Name: "score", Clip: o.ClipNorm, Shift: 1, Norm: account.L2, Dim: 1}
 	return fullBatch("score", o.Adjacency, account.Record(), part, 1), checkPoint(q, o.Model.Dim())
 }
@@ -49,8 +52,8 @@ func (o *Score) Describe(q *agent.Query) (account.Release, error) {
 // moves by no more than what a record adds. A loss is rounded down to a step; one that is
 // not a number counts as ClipNorm.
 func (o *Score) Evaluate(dst *privacy.Value, q *agent.Query, _ *rng.Stream) {
-	s := o.Pool.p.Get()
-	defer o.Pool.p.Put(s)
+	s := o.Pool.get()
+	defer o.Pool.put(s)
 	size := chunk
 	if o.Loss {
 		size = 1 // losses are cut one by one

@@ -24,7 +24,7 @@ var _ Mechanism = Decor{}
 // Effective is NoiseMultiplier. A neighbor whose message is lost leaves noise that
 // nothing cancels, which protects no less. A block of shared noise serves one answer:
 // both ends give their answers of a round in order, and blocks are numbered by round and
-// answer.
+// answer. What NewDecor returns is for one gate.
 type Decor struct {
 	NoiseMultiplier float64    // own noise, standard deviation over clip, > 0 and finite
 	Pair            float64    // noise of each neighbor, standard deviation over clip, >= 0, finite
@@ -54,24 +54,31 @@ const effectiveError = 1e-9
 // and account/network.Decor computes how much: between the two NewDecor believes the
 // caller, as it does in who the neighbors are.
 func NewDecor(d Decor) (Mechanism, error) {
-	most := math.Hypot(d.NoiseMultiplier, math.Sqrt(float64(len(d.Neighbors)))*d.Pair)
-	switch {
-	case !positive(d.NoiseMultiplier):
-		return nil, config.Bad("noise_multiplier", d.NoiseMultiplier, "above 0 and finite")
-	case !(d.Pair >= 0) || math.IsInf(d.Pair, 1):
-		return nil, config.Bad("pair_noise", d.Pair, "at least 0 and finite")
-	case !(d.Effective >= d.NoiseMultiplier) || math.IsInf(d.Effective, 1):
-		return nil, config.Bad("effective noise", d.Effective,
-			fmt.Sprintf("at least the own %g, and finite", d.NoiseMultiplier))
-	case d.Effective > most*(1+effectiveError):
-		return nil, config.Bad("effective noise", d.Effective,
-			fmt.Sprintf("at most %g: all the noise of an answer, with what %d neighbors share", most,
-				len(d.Neighbors)))
-	case len(d.Neighbors) > 0 && d.Secret == nil:
-		return nil, config.Bad("secret", "nothing", "what each neighbor shares")
+	if err := d.validate(); err != nil {
+		return nil, err
 	}
 	d.blocks = new(blocks)
 	return d, nil
+}
+
+func (d Decor) validate() error {
+	most := math.Hypot(d.NoiseMultiplier, math.Sqrt(float64(len(d.Neighbors)))*d.Pair)
+	switch {
+	case !positive(d.NoiseMultiplier):
+		return config.Bad("noise_multiplier", d.NoiseMultiplier, "above 0 and finite")
+	case !(d.Pair >= 0) || math.IsInf(d.Pair, 1):
+		return config.Bad("pair_noise", d.Pair, "at least 0 and finite")
+	case !(d.Effective >= d.NoiseMultiplier) || math.IsInf(d.Effective, 1):
+		return config.Bad("effective noise", d.Effective,
+			fmt.Sprintf("at least the own %g, and finite", d.NoiseMultiplier))
+	case d.Effective > most*(1+effectiveError):
+		return config.Bad("effective noise", d.Effective,
+			fmt.Sprintf("at most %g: all the noise of an answer, with what %d neighbors share", most,
+				len(d.Neighbors)))
+	case len(d.Neighbors) > 0 && d.Secret == nil:
+		return config.Bad("secret", "nothing", "what each neighbor shares")
+	}
+	return nil
 }
 
 // Event is a Gaussian event at Effective under the release's sampler.
@@ -79,6 +86,9 @@ func (m Decor) Event(r account.Release) (account.Event, error) {
 	if m.blocks == nil {
 		return account.Event{}, config.Bad("mechanism", "a Decor that NewDecor has not made",
 			"what NewDecor returns")
+	}
+	if err := m.validate(); err != nil { // it may have been changed since
+		return account.Event{}, err
 	}
 	all := m.Pair * max(1, math.Sqrt(float64(len(m.Neighbors))))
 	for _, p := range r.Parts {

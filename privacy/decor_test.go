@@ -1,6 +1,7 @@
 package privacy_test
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"sotto/agent"
 	"sotto/privacy"
 	"sotto/privacy/account"
+	"sotto/privacy/ledger"
 	"sotto/privacy/privacytest"
 	"sotto/rng"
 	"sotto/tensor"
@@ -151,6 +153,42 @@ func TestDecorWithoutNewDecor(t *testing.T) {
 	d := privacy.Decor{NoiseMultiplier: 1, Effective: 1}
 	if _, err := d.Event(privacytest.Release(3, 1)); err == nil {
 		t.Error("it has an event")
+	}
+}
+
+// One that was changed since is held to the same rules: the noise is no less than what
+// counts.
+func TestDecorChanged(t *testing.T) {
+	d := chain(t, 2, .5, 4)[0].(privacy.Decor)
+	d.Effective = 2
+	if _, err := d.Event(privacytest.Release(3, 1)); err != nil {
+		t.Error(err)
+	}
+	d.Pair = 0
+	if ev, err := d.Event(privacytest.Release(3, 1)); err == nil {
+		t.Errorf("noise of .5 has the event %s", ev.Key())
+	}
+}
+
+// Where rounds go back, a block of shared noise would serve twice: no answer is given,
+// and nothing is charged. Later rounds are answered.
+func TestDecorRoundsGoOn(t *testing.T) {
+	l := ledger.NewMemory(nil)
+	g := privacy.NewGate(l, chain(t, 2, .5, 4)[0],
+		map[string]privacy.Oracle{"sum": sum{read: &[]string{}, dim: 1}})
+	for _, c := range []struct {
+		round   uint64
+		answers bool
+	}{{5, true}, {5, true}, {6, true}, {5, false}, {0, false}, {6, true}, {7, true}} {
+		before := l.Head().Seq
+		g.Begin(c.round, nil)
+		err := g.Answer(&agent.Query{Oracle: "sum", At: tensor.Vec{0}}, make(tensor.Vec, 1))
+		if c.answers != (err == nil) || !c.answers && !errors.Is(err, privacy.ErrAbstain) {
+			t.Errorf("round %d: %v", c.round, err)
+		}
+		if charged := l.Head().Seq - before; (charged == 1) != c.answers {
+			t.Errorf("round %d: %d charges", c.round, charged)
+		}
 	}
 }
 

@@ -18,6 +18,13 @@ type eventKey struct {
 	sampler   account.Sampler
 	part      account.Part
 	draws     int
+	refusable refusable
+}
+
+// refusable is what no event follows from, but some mechanism's refusal.
+type refusable struct {
+	scale     float64
+	uncharged bool
 }
 
 // keyOf returns the key of a release of one part; false for other releases and mechanisms
@@ -33,6 +40,7 @@ func keyOf(m Mechanism, r *account.Release) (eventKey, bool) {
 		sampler:   r.Sampler,
 		part:      r.Parts[0],
 		draws:     r.Draws,
+		refusable: refusable{r.Scale, r.SumsUncharged},
 	}
 	switch m := m.(type) {
 	case Gaussian:

@@ -146,7 +146,8 @@ func SimulatedKeys(seed uint64) Keys { return Keys{seed: seed, simulated: true} 
 func (k Keys) Simulated() bool { return k.simulated }
 
 // Open returns the gate of agent self over its oracles, by the names that queries have.
-// What is nil is refused when a query needs it. self matters to simulated keys alone.
+// What is nil is refused when a query needs it. self matters to simulated keys alone. The
+// gate keeps the map, which is not changed afterwards, and a copy of the mechanism.
 func Open(l ledger.Ledger, m Mechanism, oracles map[string]Oracle, keys Keys, self agent.ID) *Gate {
 	g := &Gate{ledger: l, mechanism: frozen(m), oracles: oracles, streams: streams{simulated: keys.simulated,
 		keys: func(uint64) rng.Key { return rng.NewKey() }}}
@@ -180,7 +181,8 @@ func NewSimulatedGate(l ledger.Ledger, m Mechanism, oracles map[string]Oracle, s
 func (g *Gate) Simulated() bool { return g.simulated }
 
 // Begin tells the gate which round it is and whose messages arrived in it. The slice is
-// valid until the next Begin.
+// valid until the next Begin. Rounds do not go back: answers that share noise with
+// neighbors (Decor) are then ErrAbstain.
 func (g *Gate) Begin(round uint64, live []agent.Neighbor) {
 	g.round, g.live, g.noiseOnly.count = round, live, 0
 	for _, o := range g.rounds {
@@ -226,20 +228,6 @@ func (g *Gate) Describe(q *agent.Query) (account.Release, account.Event, error) 
 	return r, ev, err
 }
 
-// frozen is m with maps of its own: noise that changed behind a gate would not be what
-// its events say.
-func frozen(m Mechanism) Mechanism {
-	switch g := m.(type) {
-	case Gaussian:
-		g.PartNoise = maps.Clone(g.PartNoise)
-		return g
-	case DiscreteGaussian:
-		g.PartNoise = maps.Clone(g.PartNoise)
-		return g
-	}
-	return m
-}
-
 // mechanismOf is the mechanism that answers q: its oracle's or the gate's, with the
 // query's factor on the noise.
 func (g *Gate) mechanismOf(q *agent.Query) (Mechanism, error) {
@@ -274,7 +262,8 @@ func (g *Gate) event(q *agent.Query, m Mechanism, r account.Release) (account.Ev
 
 func equalReleases(a, b *account.Release) bool {
 	return a.Oracle == b.Oracle && a.Adjacency == b.Adjacency && a.Unit == b.Unit && a.Sampler == b.Sampler &&
-		a.Draws == b.Draws && a.Scale == b.Scale && slices.Equal(a.Parts, b.Parts)
+		a.Draws == b.Draws && a.Scale == b.Scale && a.SumsUncharged == b.SumsUncharged &&
+		slices.Equal(a.Parts, b.Parts)
 }
 
 // TakesIntegers reports whether m is handed exact integers alone, by a GridOracle.
@@ -285,8 +274,8 @@ func TakesIntegers(m Mechanism) bool {
 
 // Answer releases the oracle's noisy value at q into dst. In this order: describe
 // (public), charge (admitted by the budget and durable), evaluate, perturb. When it
-// returns ErrExhausted nothing was charged or read; after any other error of the ledger
-// nothing was read.
+// returns ErrExhausted or ErrAbstain nothing was charged or read; after any other error
+// of the ledger nothing was read.
 func (g *Gate) Answer(q *agent.Query, dst tensor.Vec) error {
 	name, noiseOnly := g.noiseOnly.oracle[q.Oracle]
 	if noiseOnly {
@@ -298,6 +287,9 @@ func (g *Gate) Answer(q *agent.Query, dst tensor.Vec) error {
 		return err
 	}
 	m := g.last.mechanism // of this event
+	if d, ok := m.(Decor); ok && g.round < d.blocks.round {
+		return fmt.Errorf("%w: round %d, after one of round %d", ErrAbstain, g.round, d.blocks.round)
+	}
 	total := 0
 	for _, p := range r.Parts {
 		total += p.Dim

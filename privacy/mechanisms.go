@@ -70,8 +70,7 @@ func Scaled(m Mechanism, factor float64) (Mechanism, error) {
 		m.NoiseMultiplier *= factor
 		m.Pair *= factor
 		m.Effective *= factor
-		_, err := NewDecor(m)
-		return m, err // not the new one: blocks go on
+		return m, m.validate() // with the blocks that it has
 	case None, Withheld, PostProcessed:
 		return m, nil
 	}

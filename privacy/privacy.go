@@ -41,8 +41,8 @@ var (
 	// charged or read.
 	ErrExhausted = account.ErrExhausted
 	// ErrAbstain says that this answer is not given, because what it would be hidden by
-	// may have hidden another one before a crash. Nothing was charged or read; later
-	// answers are given.
+	// may have hidden another one, before a crash or where rounds went back. Nothing was
+	// charged or read; answers of later rounds are given.
 	ErrAbstain = errors.New("privacy: no answer in the round of a crash")
 	// ErrRefused says that a guarantee would be hollow or false, so that nothing was
 	// started.
@@ -52,7 +52,8 @@ var (
 	ErrQuery = errors.New("privacy: query cannot be answered")
 )
 
-// Oracle is a statistic of the owner's data.
+// Oracle is a statistic of the owner's data. One goroutine at a time uses it: gates that
+// answer at once have oracles of their own. It keeps nothing of a query.
 type Oracle interface {
 	// Describe says what Evaluate is going to release: sampler, clip, sensitivity. It is
 	// public and reads no data; an error refuses the query before anything is charged.

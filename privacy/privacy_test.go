@@ -211,6 +211,40 @@ func TestGateKeepsItsNoise(t *testing.T) {
 	}
 }
 
+// Nor is noise that is changed by a pointer: as above, for a mechanism of each law.
+func TestGateKeepsWhatPointersHave(t *testing.T) {
+	normal := &privacy.Gaussian{NoiseMultiplier: 10}
+	integer := &privacy.DiscreteGaussian{NoiseMultiplier: 10, Gridding: privacy.Gridding{Quantise: true}}
+	gamma := &privacy.KNorm{Scale: 10}
+	for _, c := range []struct {
+		m    privacy.Mechanism
+		less func()
+	}{{normal, func() { normal.NoiseMultiplier = 1e-6 }},
+		{integer, func() { integer.NoiseMultiplier = 1e-4 }},
+		{gamma, func() { gamma.Scale = 1e-6 }}} {
+		g := privacy.NewGate(ledger.NewMemory(nil), c.m,
+			map[string]privacy.Oracle{"sum": sum{read: &[]string{}, dim: 1}})
+		dst, still := make(tensor.Vec, 1), 0
+		for range 30 {
+			if err := g.Answer(&agent.Query{Oracle: "sum", At: tensor.Vec{0}}, dst); err != nil {
+				t.Fatal(err)
+			}
+			if math.Abs(float64(dst[0])) < 1e-3 {
+				still++
+			}
+			c.less()
+		}
+		if still > 5 {
+			t.Errorf("%T: %d of 30 answers have next to no noise", c.m, still)
+		}
+	}
+	g := privacy.NewGate(ledger.NewMemory(nil), (*privacy.Gaussian)(nil),
+		map[string]privacy.Oracle{"sum": sum{read: &[]string{}, dim: 1}})
+	if err := g.Answer(&agent.Query{Oracle: "sum", At: tensor.Vec{0}}, make(tensor.Vec, 1)); err == nil {
+		t.Error("an answer by no mechanism")
+	}
+}
+
 func ExampleGate_Answer() {
 	noise := privacy.Gaussian{NoiseMultiplier: 1}
 	ev, _ := noise.Event(privacytest.Release(1, 1))

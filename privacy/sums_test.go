@@ -5,10 +5,14 @@ import (
 	"math"
 	"testing"
 
+	"sotto/agent"
 	"sotto/config"
 	"sotto/privacy"
 	"sotto/privacy/account"
+	"sotto/privacy/ledger"
 	"sotto/privacy/privacytest"
+	"sotto/rng"
+	"sotto/tensor"
 )
 
 // What rounding adds to a sum's movement is part of the shift of every mechanism that is
@@ -115,3 +119,31 @@ func TestUnboundedSumsAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// What a mechanism refuses of a release it refuses also after it took the same release
+// with charged sums, or another scale.
+func TestRefusalsAreNotForgotten(t *testing.T) {
+	r := privacytest.Release(1, 1)
+	o := &described{Release: r}
+	g := privacy.NewGate(ledger.NewMemory(nil), privacy.DiscreteGaussian{NoiseMultiplier: 1,
+		Gridding: privacy.Gridding{Quantise: true}}, map[string]privacy.Oracle{"value": o})
+	for name, change := range map[string]func(r *account.Release){
+		"sums":  func(r *account.Release) { r.SumsUncharged = true },
+		"scale": func(r *account.Release) { r.Scale = 1e30 },
+	} {
+		q := &agent.Query{Oracle: "value"}
+		if o.Release = r; g.Answer(q, make(tensor.Vec, 1)) != nil {
+			t.Fatal("the release is refused")
+		}
+		if change(&o.Release); g.Answer(q, make(tensor.Vec, 1)) == nil {
+			t.Errorf("%s: an answer", name)
+		}
+	}
+}
+
+// described is an oracle of value 0 with any release.
+type described struct{ account.Release }
+
+func (d *described) Describe(*agent.Query) (account.Release, error) { return d.Release, nil }
+
+func (d *described) Evaluate(*privacy.Value, *agent.Query, *rng.Stream) {}

@@ -86,6 +86,22 @@ func (e Event) Type() Type {
 	return e.body.kind.typ
 }
 
+// Validate refuses the zero Event and root fields that a program has set to what no JSON
+// form has: it names the field, the value and the range.
+func (e Event) Validate() error {
+	switch {
+	case e.body == nil:
+		return errInvalidEvent
+	case e.Adjacency != 0 && !e.Adjacency.valid():
+		return config.Bad("adjacency", e.Adjacency, adjacencyAllowed)
+	case !atLeast0(e.Clip):
+		return config.Bad("clip", e.Clip, "a finite number >= 0")
+	case e.Unit != Unit{}:
+		return e.Unit.validate()
+	}
+	return nil
+}
+
 // Equal reports whether two events have the same canonical form.
 func (e Event) Equal(f Event) bool {
 	if e.body == f.body {

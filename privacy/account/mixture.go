@@ -27,9 +27,17 @@ var mixtureKind = kind{
 
 // MixtureGaussian is normal noise on a sum in which the unit takes part a random,
 // data-independent number of times: with probability probs[j] the value moves by
-// shifts[j] clips. shifts ascend from at least 0, probs sum to 1 within 1e-9, and the
-// noise multiplier is finite and at least 0. It keeps copies.
+// shifts[j] clips. shifts ascend from at least 0, probs sum to 1 within 1e-9, and lack at
+// most 1e-12 of it: numbers of times that are left out, however rare, are not charged.
+// The noise multiplier is finite and at least 0. It keeps copies.
 func MixtureGaussian(noiseMultiplier float64, shifts, probs []float64) (Event, error) {
+	lacks := 1.
+	for _, p := range probs {
+		lacks -= p
+	}
+	if lacks > 1e-12 {
+		return Event{}, config.Bad("probs", 1-lacks, "a sum that lacks at most 1e-12 of 1")
+	}
 	return newEvent(&body{
 		kind:   &mixtureKind,
 		noise:  noiseMultiplier,

@@ -9,7 +9,8 @@ import (
 
 // Profile is the whole privacy profile of a composition: an upper bound of delta for
 // every epsilon. Unlike PrivacyLoss.Epsilon, which resolves any delta, its values are
-// good down to about 1e-11 where events were composed.
+// good down to about 1e-11 where events were composed. The zero Profile bounds nothing:
+// its delta is 1.
 type Profile struct {
 	ways []func(eps float64) float64 // H_{e^eps} of each direction and branch, any real eps
 }
@@ -82,6 +83,9 @@ func (w *workload) profile() ([]func(float64) float64, error) {
 
 // Delta is an upper bound of delta at any real epsilon, the larger of both directions.
 func (p *Profile) Delta(epsilon float64) float64 {
+	if len(p.ways) == 0 {
+		return 1
+	}
 	d := math.Max(0, -math.Expm1(epsilon))
 	for _, f := range p.ways {
 		d = math.Max(d, f(epsilon))

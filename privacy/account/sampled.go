@@ -85,12 +85,12 @@ var cyclicKind = kind{
 		}
 		return n, err
 	},
-	// How many copies count is known at the end; here the event alone is asked about.
+	// How many copies count is known at the end; here it is asked about as many as come.
 	expand: func(b *body, t *tally, dst []addition, list, n int) ([]addition, error) {
 		if t.adjacency == AddRemove {
 			return nil, t.unsupported(b, t.name, movesOthers)
 		}
-		if _, err := t.expand(nil, list, b.event, 1); err != nil {
+		if _, err := t.expand(nil, list, b.event, n); err != nil {
 			return nil, err
 		}
 		return t.keep(dst, list, b, n), nil

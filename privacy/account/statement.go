@@ -99,8 +99,9 @@ func (s *StatedInterval) UnmarshalJSON(b []byte) error {
 // "simulated". The caller fills Sampler, Releases, Ledger, Overrides, NotCovered and
 // PerAdversary.
 func NewStatement(acc Accountant, a Adjacency, u Unit, delta float64, noise string) (Statement, error) {
-	if err := first(checkPair(a, u), bad(noise == "exact" || noise == "fast" || noise == "simulated", "noise",
-		noise, "exact, fast or simulated")); err != nil {
+	if err := first(bad(acc != nil, "accountant", "nothing", "an accountant"), checkPair(a, u),
+		bad(noise == "exact" || noise == "fast" || noise == "simulated", "noise", noise,
+			"exact, fast or simulated")); err != nil {
 		return Statement{}, err
 	}
 	i, err := acc.Epsilon(delta)

@@ -157,7 +157,9 @@ func (t *tally) branches() (all [][]entry, nonPrivate bool) {
 			}
 		}
 		for _, events := range cycles {
-			merged.takePart(events)
+			if merged.takePart(events) != nil {
+				return nil, true
+			}
 		}
 		all = append(all, merged.lists[0])
 	}
@@ -168,8 +170,9 @@ func (t *tally) branches() (all [][]entry, nonPrivate bool) {
 // make one cycle or one each is not said, so that both hold: as many as if each were a
 // cycle of its own, ceil(n/period) of n, which is no less than in one; and of these the
 // worst, since in one cycle all of them may be of one kind. Gaussian events are taken by
-// least noise, others as often as there can be of each kind.
-func (t *tally) takePart(events []entry) {
+// least noise, others as often as there can be of each kind. An error: more than can be
+// counted.
+func (t *tally) takePart(events []entry) error {
 	most, mus := 0, map[*body]float64{}
 	for _, e := range events {
 		most += (e.count + e.body.period - 1) / e.body.period
@@ -186,11 +189,15 @@ func (t *tally) takePart(events []entry) {
 		if ordered {
 			most -= n
 		}
-		adds, _ := t.expand(nil, 0, e.body.event, n)
-		for k := range adds {
-			t.add(&adds[k])
+		adds, err := t.expand(nil, 0, e.body.event, n)
+		if err == nil {
+			err = t.addAll(adds, n)
+		}
+		if err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 // worst is the largest of each branch's answer to q, or what a branch without guarantee

@@ -81,6 +81,14 @@ func (c *chain) tally(ev account.Event) (*tally, error) {
 	if err := c.fits(ev); err != nil {
 		return nil, err
 	}
+	var again account.Event
+	if err := json.Unmarshal(text, &again); err != nil {
+		return nil, err
+	}
+	if again.Key() != string(text) {
+		return nil, config.Bad("event", string(text),
+			"one that its JSON gives back: oracle and sampler in UTF-8")
+	}
 	return &tally{event: ev, text: text}, nil
 }
 

@@ -8,7 +8,6 @@ import (
 	"iter"
 	"sync"
 
-	"sotto/config"
 	"sotto/privacy/account"
 )
 
@@ -95,18 +94,20 @@ type Memory struct {
 
 var _ Ledger = (*Memory)(nil)
 
-// NewMemory returns an empty ledger with a budget; a nil filter admits everything.
+// NewMemory returns an empty ledger with a budget; a nil filter admits everything. A
+// filter is for one ledger.
 func NewMemory(filter account.Filter) *Memory { return &Memory{filter: filter, next: 1} }
 
-// Charge implements Ledger.
+// Charge implements Ledger. Errors: those of the filter, a config.Error (the event is not
+// valid), ErrClosed.
 func (m *Memory) Charge(ev account.Event) (uint64, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
 		return 0, ErrClosed
 	}
-	if ev.Type() == "" {
-		return 0, config.Bad("event", "the zero Event", "an event made by a constructor")
+	if err := ev.Validate(); err != nil {
+		return 0, err
 	}
 	if m.filter != nil {
 		if err := m.filter.Admit(ev, 1); err != nil {
@@ -166,7 +167,7 @@ func (m *Memory) Restore(records []Record) error {
 		case r.Kind == Override && r.Count == 1:
 			m.override(r.Note)
 			continue
-		case r.Kind != Charge || r.Event == nil || r.Event.Type() == "":
+		case r.Kind != Charge || r.Event == nil || r.Event.Validate() != nil:
 			return fmt.Errorf("ledger: restored record %d is a %q without its content", r.Seq, r.Kind)
 		}
 		if m.filter != nil {

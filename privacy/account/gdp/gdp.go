@@ -38,10 +38,11 @@ func mills(x float64) float64 {
 // Delta is the exact delta at epsilon of a mu-GDP mechanism, a Gaussian mechanism
 // of sensitivity mu and unit noise (Balle, Wang 2018): P[Z > u] - e^eps P[Z > u+mu] with
 // u = eps/mu - mu/2. It is evaluated by Mills ratios, without subtracting the two
-// probabilities, to about 1e-13 relative. mu in [0, +Inf], epsilon any real.
+// probabilities, to about 1e-13 relative. mu in [0, +Inf], epsilon any real; it is 1 for
+// what is not.
 func Delta(mu, epsilon float64) float64 {
 	switch {
-	case math.IsInf(mu, 1):
+	case math.IsInf(mu, 1) || !(mu >= 0) || math.IsNaN(epsilon):
 		return 1
 	case mu == 0 || math.IsInf(epsilon, 1):
 		return math.Max(0, -math.Expm1(epsilon))

@@ -79,6 +79,12 @@ func TestEdges(t *testing.T) {
 			t.Errorf("mu %v delta %v: %v, want %v", c.mu, c.delta, got, c.want)
 		}
 	}
+	nan := math.NaN() // what is no mechanism has no bound
+	for _, c := range [][2]float64{{-1, 1}, {-1, 0}, {-1e-9, 1}, {-inf, 1}, {nan, 1}, {1, nan}, {0, nan}} {
+		if got := Delta(c[0], c[1]); got != 1 {
+			t.Errorf("mu %v epsilon %v: delta %v", c[0], c[1], got)
+		}
+	}
 	for _, mu := range []float64{1e-3, 1, 30, 1e3, 1e8} {
 		for _, delta := range []float64{1e-300, 1e-30, 1e-5, 0.5, 0.999} {
 			if e := Epsilon(mu, delta); math.IsNaN(e) || e < 0 || math.IsInf(e, 1) {

@@ -16,7 +16,7 @@ type Decor struct {
 	Agents int
 	Links  [][2]int // pairs of agents, each once
 	// Own and Pair are the standard deviations of an agent's own noise and of one link's,
-	// over the clip: Own above 0, Pair from 0 on.
+	// over the clip, finite and at least 0. Without Own no value is protected.
 	Own, Pair float64
 }
 
@@ -150,8 +150,14 @@ func (d Decor) invert(part []int, out []float64) {
 const sharpest = 1e6
 
 // AgainstAnyOne returns each agent's least multiplier over all choices of one other agent
-// that is curious.
+// that is curious; of the only agent there is, its own noise.
 func (d Decor) AgainstAnyOne() ([]float64, error) {
+	if err := d.validate(); err != nil {
+		return nil, err
+	}
+	if d.Agents == 1 {
+		return []float64{d.Own}, nil
+	}
 	least := make([]float64, d.Agents)
 	for i := range least {
 		least[i] = math.Inf(1)

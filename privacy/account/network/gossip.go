@@ -125,6 +125,9 @@ func (g *Gossip) validate() error {
 	}
 	var last *Matrix
 	for k, m := range g.Rounds {
+		if m == nil {
+			return config.Bad(fmt.Sprintf("round[%d]", k), "nothing", "a matrix")
+		}
 		if m == last {
 			continue
 		}

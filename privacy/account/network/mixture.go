@@ -40,6 +40,8 @@ type Conditions struct {
 
 func (w *WalkMixture) validate() error {
 	switch {
+	case w.Hops == nil:
+		return config.Bad("hops", "nothing", "a matrix")
 	case w.Agents < 2 || w.Agents > maxAgents || w.Hops.largest() >= w.Agents:
 		return config.Bad("agents", w.Agents, fmt.Sprintf("2 to %d, all that the hops name", maxAgents))
 	case w.Steps < 1:
@@ -153,7 +155,7 @@ func (w *WalkMixture) mixture(u, v int) (weights, mus []float64) {
 // compose is epsilon of Visits copies, at most that of all against everyone.
 func (w *WalkMixture) compose(weights, mus []float64, delta float64) (account.Interval, error) {
 	i, err := account.RevealedMixture(weights, mus, w.Visits, delta)
-	local := gdp.Epsilon(w.Mu*math.Sqrt(float64(w.Visits*w.LocalSteps)), delta) * (1 + 1e-12)
+	local := gdp.Epsilon(w.Mu*math.Sqrt(float64(w.Visits)*float64(w.LocalSteps)), delta) * (1 + 1e-12)
 	return account.Interval{Upper: math.Min(i.Upper, local)}, err
 }
 

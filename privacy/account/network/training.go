@@ -58,7 +58,7 @@ func (t *Training) View(a Adversary) (*TrainingView, error) {
 	if err := a.validate(g.Agents); err != nil {
 		return nil, err
 	}
-	if t.Steps < 1 || t.Steps*g.Agents > maxUpdates {
+	if t.Steps < 1 || t.Steps > maxUpdates/g.Agents {
 		return nil, config.Bad("steps", t.Steps,
 			fmt.Sprintf("1 to %d for %d agents", maxUpdates/g.Agents, g.Agents))
 	}
