@@ -21,6 +21,17 @@ func TestSelectionHasNoBranches(t *testing.T) {
 	}
 }
 
+// A selection in a selection would cost 150 times as long to bound for each level.
+func TestSelectionHasNoSelection(t *testing.T) {
+	ok := must(t)
+	inner := ok(RepeatSelect(10, 1, ok(Gaussian(1, 1))))
+	for _, ev := range []Event{inner, ok(Repeat(2, inner)), ok(Compose(inner, ok(Gaussian(1, 1))))} {
+		if got, err := RepeatSelect(10, 1, ev); err == nil {
+			t.Errorf("a selection of %s: %s", ev.Key(), got.Key())
+		}
+	}
+}
+
 // Copies of a cyclic event that are more than can be counted are not left out.
 func TestCyclesBeyondCounting(t *testing.T) {
 	ok := must(t)

@@ -36,7 +36,7 @@ type shape struct {
 // RepeatSelect runs ev a random number of times and publishes the best run (Papernot,
 // Steinke 2022). The number of runs has the given mean and a truncated negative binomial
 // law of parameter eta >= 0 (0 logarithmic, 1 geometric); both are finite, mean above 1.
-// ev is no RepeatSelect and has no Parallel in it.
+// ev has no RepeatSelect and no Parallel in it, at any depth.
 func RepeatSelect(mean, eta float64, ev Event) (Event, error) {
 	return ev.wrap(&body{kind: &selectKind, mean: mean, shape: shape{eta: eta}})
 }
@@ -47,8 +47,9 @@ func RepeatSelectPoisson(mean float64, ev Event) (Event, error) {
 }
 
 func (b *body) checkSelect() error {
-	if t := b.event.kind.typ; t == TypeRepeatSelect || b.event.contains(TypeParallel) {
-		return config.Bad("event", string(t), "a mechanism or a sequence, without parallel events")
+	if b.event.contains(TypeRepeatSelect) || b.event.contains(TypeParallel) {
+		return config.Bad("event", string(b.event.kind.typ),
+			"a mechanism or a sequence, without parallel events and without selections")
 	}
 	if b.shape.poisson {
 		return bad(positive(b.mean), "mean", b.mean, "a finite number > 0")
