@@ -83,6 +83,7 @@ func cnnReport(figure string, runs func() []push, compared ...string) func(
 			d.Figures = d.Figures[2:]
 		}
 		r := collectPush(f)
+		d.Notes = append(d.Notes, r.losses(runs())...)
 		for _, p := range runs() {
 			if diverged := r.diverged(p); diverged > 0 {
 				d.Notes = append(d.Notes, fmt.Sprintf("%s, %s: %d of %d runs diverge: at the end the mean "+

@@ -206,17 +206,37 @@ func (r pushRows) comparisons(list []push) []string {
 	var notes []string
 	for i, p := range list {
 		for _, q := range list[i+1:] {
-			diff := r.AccuracyLess(p, q)
-			if prob, ok := twoSided(diff); ok {
-				notes = append(notes,
-					fmt.Sprintf("%s, %s a round: %s less %s is %+.2f ± %.2f points over %d seeds, "+
-						"two-sided p %s of a paired t test", p.noise,
-						map[bool]string{true: "64 records", false: "1 record"}[p.form == batched], p.name(),
-						q.name(), diff.Mean(), diff.SD(), len(diff), prob))
+			notes = append(notes, r.difference(p, q)...)
+		}
+	}
+	return notes
+}
+
+// losses are paired tests of what noise costs each method against SGP without noise,
+// which figure 3(c) is about.
+func (r pushRows) losses(list []push) []string {
+	var notes []string
+	for _, p := range list {
+		for _, q := range list {
+			if p.noise != "none" && q.noise == "none" && p.form == q.form {
+				notes = append(notes, r.difference(p, q)...)
 			}
 		}
 	}
 	return notes
+}
+
+// difference is one paired test, or none where there are too few pairs.
+func (r pushRows) difference(p, q push) []string {
+	diff := r.AccuracyLess(p, q)
+	prob, ok := twoSided(diff)
+	if !ok {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s, %s a round: %s less %s is %+.2f ± %.2f points over %d seeds, "+
+		"two-sided p %s of a paired t test", p.noise,
+		map[bool]string{true: "64 records", false: "1 record"}[p.form == batched], p.name(),
+		q.name(), diff.Mean(), diff.SD(), len(diff), prob)}
 }
 
 // scaleReport draws AdaD2P over noise scales, then all methods at some of them, as in
