@@ -52,7 +52,7 @@ func cnnPushes() []push {
 // cnnBatchPushes are the runs of cnnSigmas with batches of 64, each of which takes as
 // long as fifteen of the others, with the largest of the paper's clips: first the largest
 // noise scale, where the paper's methods are furthest apart, and there ConstD2P also with
-// our own G; then the smaller ones.
+// our own G; then the smaller ones, and last ConstD2P with our own G at these.
 func cnnBatchPushes() []push {
 	s := setups["cifar-10-cnn"]
 	at := func(sigmas ...string) []push {
@@ -60,18 +60,22 @@ func cnnBatchPushes() []push {
 			return p.method == "clipd2p" && p.clip != s.clips[len(s.clips)-1]
 		})
 	}
-	list := append(at("0.04"), push{
-		mode:   "replication",
-		data:   "cifar-10-cnn",
-		method: "constd2p",
-		noise:  "sigma 0.04",
-		form:   batched,
-		step:   s.step,
-		clip:   cnnBatchBound,
-	})
-	return append(list, slices.DeleteFunc(at("0.001", "0.002"), func(p push) bool {
+	ours := func(sigma string) push {
+		return push{
+			mode:   "replication",
+			data:   "cifar-10-cnn",
+			method: "constd2p",
+			noise:  "sigma " + sigma,
+			form:   batched,
+			step:   s.step,
+			clip:   cnnBatchBound,
+		}
+	}
+	list := append(at("0.04"), ours("0.04"))
+	list = append(list, slices.DeleteFunc(at("0.001", "0.002"), func(p push) bool {
 		return p.method == "sgp" // it is there
 	})...)
+	return append(list, ours("0.001"), ours("0.002"))
 }
 
 // cnnReport is scaleReport with what is said of the small network.
