@@ -165,6 +165,9 @@ func begin(e *experiment.Experiment, opt Options, restored [][]ledger.Record) (*
 	if err := experiment.Unchanged(e.File); err != nil {
 		return nil, err
 	}
+	if err := disjoint(e); err != nil {
+		return nil, err
+	}
 	began := time.Now()
 	pop := Own(e)
 	pop.Persist = opt.persist
