@@ -97,6 +97,9 @@ func Start(e *experiment.Experiment, pop Population, workers int,
 	if err := parallel.Check(workers); err != nil {
 		return nil, err
 	}
+	if e == nil || e.File == nil {
+		return nil, errNoExperiment
+	}
 	n := e.File.Topology.Agents
 	if len(pop.Parts) != n || pop.Train == nil {
 		return nil, config.Bad("population", fmt.Sprintf("the records of %d agents", len(pop.Parts)),
@@ -148,11 +151,13 @@ func Start(e *experiment.Experiment, pop Population, workers int,
 	return w, err
 }
 
+var errNoExperiment = config.Bad("experiment", "none", "one of experiment.Build")
+
 // disjoint refuses records that two agents have: the ledger of each states what its own
 // answers cost.
 func disjoint(e *experiment.Experiment) error {
 	if e.Task.Split == nil || e.Task.Split.Train == nil {
-		return config.Bad("experiment", "no records", "one of experiment.Build")
+		return errNoExperiment
 	}
 	taken := make([]bool, e.Task.Split.Train.Len())
 	for i, rows := range e.Task.Parts {

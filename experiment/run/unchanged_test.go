@@ -170,6 +170,9 @@ func TestArgumentsAreNamed(t *testing.T) {
 	_, _, noAgent := e.Algorithm(99)
 	_, unbound := e.Bind(&experiment.Seat{Self: 99})
 	_, empty := run.Start(e, run.Population{}, 1, nil)
+	_, started := run.Start(nil, run.Population{}, 1, nil)
+	_, below := run.Below(context.Background(), nil, t.TempDir(), "")
+	_, unspent := run.Spent(nil, nil)
 	_, noFile := experiment.Decode(nil)
 	_, _, joined := (&experiment.File{}).Join(experiment.Member{})
 	short := experiment.Seat{Ledger: ledger.NewMemory(nil), Arrival: []uint32{},
@@ -178,7 +181,7 @@ func TestArgumentsAreNamed(t *testing.T) {
 	for _, c := range []struct {
 		key string
 		err error
-	}{{"self", nobody}, {"ledger", noLedger}, {"experiment", nothing}, {"self", noAgent}, {"self", unbound},
+	}{{"experiment", started}, {"experiment", below}, {"experiment or ledger", unspent}, {"self", nobody}, {"ledger", noLedger}, {"experiment", nothing}, {"self", noAgent}, {"self", unbound},
 		{"population", empty}, {"run file", noFile}, {"run file", joined},
 		{"run file", (&experiment.File{}).CheckDeployable()}, {"privacy.arrival", arrived}} {
 		var bad *config.Error
