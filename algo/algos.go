@@ -114,8 +114,8 @@ func Find(name string) (Spec, error) {
 }
 
 // New returns the factory of the named algorithm; an unknown name is a config.Error on
-// key "name". decode fills the algorithm's parameters; nil leaves the defaults. The factory
-// refuses an Env whose Init is there and not of length Dim.
+// key "name". decode fills the algorithm's parameters; nil leaves the defaults. The
+// factory refuses an Env whose Init is there and not of length Dim.
 func New(name string, decode func(params any) error) (agent.Factory, error) {
 	s, err := Find(name)
 	if err != nil {

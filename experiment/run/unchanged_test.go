@@ -181,7 +181,8 @@ func TestArgumentsAreNamed(t *testing.T) {
 	for _, c := range []struct {
 		key string
 		err error
-	}{{"experiment", started}, {"experiment", below}, {"experiment or ledger", unspent}, {"self", nobody}, {"ledger", noLedger}, {"experiment", nothing}, {"self", noAgent}, {"self", unbound},
+	}{{"experiment", started}, {"experiment", below}, {"experiment or ledger", unspent},
+		{"self", nobody}, {"ledger", noLedger}, {"experiment", nothing}, {"self", noAgent}, {"self", unbound},
 		{"population", empty}, {"run file", noFile}, {"run file", joined},
 		{"run file", (&experiment.File{}).CheckDeployable()}, {"privacy.arrival", arrived}} {
 		var bad *config.Error
