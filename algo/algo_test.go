@@ -389,3 +389,22 @@ func ExampleNew() {
 	// asks grad at [4]
 	// sends [2.5]
 }
+
+// Parameters are the defaults without decode, and what has another length than the model
+// is refused: it filled the rest with 0, or panicked.
+func TestNewRefusesOtherLengths(t *testing.T) {
+	f, err := algo.New("dsgd", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f(agent.Env{Agents: 2, Dim: 3, Rounds: 1}); err != nil {
+		t.Errorf("without Init: %v", err)
+	}
+	for _, env := range []agent.Env{{Agents: 2, Dim: -1}, {Agents: 2, Dim: 3, Init: tensor.Vec{1}},
+		{Agents: 2, Dim: 1, Init: make(tensor.Vec, 3)}} {
+		var bad *config.Error
+		if _, err := f(env); !errors.As(err, &bad) || bad.Key != "init" {
+			t.Errorf("dimension %d, %d values: %v", env.Dim, len(env.Init), err)
+		}
+	}
+}

@@ -4,6 +4,8 @@
 package algo
 
 import (
+	"fmt"
+
 	"sotto/agent"
 	"sotto/config"
 )
@@ -112,13 +114,27 @@ func Find(name string) (Spec, error) {
 }
 
 // New returns the factory of the named algorithm; an unknown name is a config.Error on
-// key "name".
+// key "name". decode fills the algorithm's parameters; nil leaves the defaults. The
+// factory refuses an Env whose Init is there and not of length Dim.
 func New(name string, decode func(params any) error) (agent.Factory, error) {
 	s, err := Find(name)
 	if err != nil {
 		return nil, err
 	}
-	return s.New(decode)
+	if decode == nil {
+		decode = func(any) error { return nil }
+	}
+	f, err := s.New(decode)
+	if err != nil {
+		return nil, err
+	}
+	return func(env agent.Env) (agent.Algorithm, error) {
+		if n := len(env.Init); env.Dim < 0 || env.Init != nil && n != env.Dim {
+			return nil, config.Bad("init", fmt.Sprintf("%d values, dimension %d", n, env.Dim),
+				"as many values as the dimension, at least 0")
+		}
+		return f(env)
+	}, nil
 }
 
 // Setting is what a run says about an algorithm outside its own section: the unit of

@@ -54,6 +54,9 @@ func Partition(name string, ds *Dataset, agents int, seed uint64, decode func(pa
 	if err := ds.together(name); err != nil {
 		return nil, err
 	}
+	if err := ds.numbered(); err != nil {
+		return nil, err
+	}
 	parts, err := split(orDefaults(decode), ds, agents, seed)
 	if err != nil {
 		return nil, err
@@ -62,6 +65,20 @@ func Partition(name string, ds *Dataset, agents int, seed uint64, decode func(pa
 		slices.Sort(p)
 	}
 	return parts, nil
+}
+
+// numbered refuses labels that are no classes, and groups below 0, of a data set that a
+// program has made.
+func (ds *Dataset) numbered() error {
+	for i, c := range ds.Labels {
+		if c < 0 || ds.Classes > 0 && int(c) >= ds.Classes {
+			return config.Bad(fmt.Sprintf("labels[%d]", i), c, fmt.Sprintf("0 to %d", ds.Classes-1))
+		}
+	}
+	if i := slices.IndexFunc(ds.Groups, func(g int32) bool { return g < 0 }); i >= 0 {
+		return config.Bad(fmt.Sprintf("groups[%d]", i), ds.Groups[i], "at least 0")
+	}
+	return nil
 }
 
 func nonEmpty(parts [][]int32, allowEmpty bool) ([][]int32, error) {

@@ -268,6 +268,8 @@ func TestPartitionRefuses(t *testing.T) {
 	d := labelled(30, 30)
 	table := labelled(30, 30)
 	table.Labels, table.Classes, table.Groups, table.Targets = nil, 0, nil, make([]float32, 60)
+	strange, below := labelled(30, 30), labelled(30, 30)
+	strange.Labels[7], below.Groups = 9, []int32{0, -1}
 	for _, c := range []struct {
 		name   string
 		d      *data.Dataset
@@ -275,6 +277,8 @@ func TestPartitionRefuses(t *testing.T) {
 		text   string
 		key    string
 	}{
+		{"by-class", strange, 2, "", "labels[7]"}, // these two panicked
+		{"natural", below, 1 << 20, "", "groups[1]"},
 		{"random", d, 2, "", "partition"},
 		{"iid", d, 0, "", "agents"},
 		{"iid", d, 61, "", "partition"},

@@ -25,6 +25,7 @@ import (
 	"sotto/experiment/metric"
 	"sotto/experiment/plan"
 	"sotto/model"
+	"sotto/privacy"
 	"sotto/tensor"
 	"sotto/topology"
 )
@@ -51,9 +52,9 @@ type Experiment struct {
 
 // Seats are the agents that this process plans and seats: all, or one for an owner.
 type Seats struct {
-	Self  agent.ID // number of the first
-	Owned bool     // there is one, which does not know the others' records
-	noise string   // that its plans are priced by: privacy.Scheme
+	Self  agent.ID        // number of the first
+	Owned bool            // there is one, which does not know the others' records
+	noise privacy.Planned // that its plans are priced by
 }
 
 // ID is the number of the agent at a place among those of this process.

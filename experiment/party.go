@@ -111,8 +111,9 @@ func (e *Experiment) Gate(s *Seat) (*privacy.Gate, map[string]privacy.Oracle, er
 		return nil, nil, config.Bad("ledger", "none", "one: nothing is answered before it is charged")
 	}
 	m := s.Mechanism
-	if got := e.Setup.Scheme; got == nil || got.String() != e.Seats.noise {
-		return nil, nil, config.Bad("Setup.Scheme", fmt.Sprint(got), "that of the plan, "+e.Seats.noise)
+	if got := e.Setup.Scheme; !e.Seats.noise.Is(got, s.Self) {
+		return nil, nil, config.Bad("Setup.Scheme", fmt.Sprint(got),
+			"that of the plan, "+e.Seats.noise.String()+", unchanged")
 	}
 	if m == nil {
 		if m, err = e.Setup.Scheme.Mechanism(s.Self, a.Noise, s.Secret); err != nil {

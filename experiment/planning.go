@@ -12,6 +12,7 @@ import (
 	"sotto/experiment/plan"
 	"sotto/model"
 	"sotto/oracle"
+	"sotto/privacy"
 	"sotto/privacy/account"
 )
 
@@ -83,7 +84,7 @@ func (e planner) makePlans() error {
 			return err
 		}
 	}
-	e.Seats.noise = e.Setup.Scheme.String()
+	e.Seats.noise = privacy.PlannedBy(e.Setup.Scheme)
 	if !f.Private() {
 		return nil
 	}

@@ -71,7 +71,7 @@ type Identity struct {
 type Learner struct {
 	Algorithm agent.Algorithm // as its factory made it
 	Gate      Gate
-	Dim       int // length of answers
+	Dim       int // length of answers, at least that of the algorithm's parameters
 	// Recover, when not nil, is called by New, once the algorithm has its stored state:
 	// it brings what the gate keeps of former answers to where that state is. resumed:
 	// there was one. After an error nothing is asked and nothing sent.
@@ -176,8 +176,8 @@ func (c *Config) fill() error {
 	if int(c.Self) >= n {
 		return config.Bad("self", c.Self, fmt.Sprintf("0 to %d", n-1))
 	}
-	for _, check := range []func() error{c.checkMissing, c.checkGraphs, c.checkWakes, c.checkClock,
-		c.checkPairs, c.checkHolders} {
+	for _, check := range []func() error{func() error { return mark.CheckKeys(c.Keys, n) }, c.checkMissing,
+		c.checkGraphs, c.checkWakes, c.checkClock, c.checkPairs, c.checkHolders} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -207,9 +207,6 @@ func (c *Config) fill() error {
 	if len(c.Names) != n {
 		return config.Bad("names", len(c.Names), fmt.Sprintf("%d, one for each member", n))
 	}
-	if c.Keys != nil && len(c.Keys) != n {
-		return config.Bad("keys", len(c.Keys), fmt.Sprintf("%d, one for each member", n))
-	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}
@@ -226,6 +223,9 @@ func (c *Config) checkParts() error {
 		if part.lack {
 			return config.Bad(part.key, "none", "one for the node to run with")
 		}
+	}
+	if n := len(c.Algorithm.Params()); c.Dim < n {
+		return config.Bad("dim", c.Dim, fmt.Sprintf("at least %d, the parameters of the model", n))
 	}
 	return nil
 }

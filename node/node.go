@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"sotto/agent"
+	"sotto/config"
 	"sotto/node/checkpoint"
 	"sotto/node/courier"
 	"sotto/node/frame"
@@ -292,9 +293,17 @@ func (n *Node) signal() {
 func (n *Node) Params() tensor.Vec { return n.cfg.Algorithm.Params() }
 
 // Run takes part until all rounds are complete and every neighbor has what it needs, or
-// Linger has passed. When ctx ends it stops between two steps with ctx's error; a later
-// process goes on from the store. The transport is the caller's to close.
+// Linger has passed. When ctx ends it stops between two steps with ctx's error; another
+// Node, of this process or a later one, goes on from the store. A Node runs once. The
+// transport is the caller's to close.
 func (n *Node) Run(ctx context.Context) error {
+	n.mu.Lock()
+	again := !n.began.IsZero()
+	n.began = time.Now()
+	n.mu.Unlock()
+	if again {
+		return config.Bad("run", "a second one of this node", "a node of New, which goes on from the store")
+	}
 	err := n.run(ctx)
 	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrChange) {
 		n.mu.Lock()
@@ -307,7 +316,6 @@ func (n *Node) Run(ctx context.Context) error {
 
 func (n *Node) run(ctx context.Context) error {
 	n.mu.Lock()
-	n.began = time.Now()
 	for _, l := range n.order {
 		l.since, l.last = n.began, n.began
 	}

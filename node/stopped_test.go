@@ -1,12 +1,18 @@
 package node_test
 
 import (
+	"context"
+	"errors"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"sotto/config"
 	"sotto/node"
+	"sotto/node/nodetest"
+	"sotto/privacy/ledger"
+	"sotto/privacy/ledger/ledgertest"
 )
 
 // A member is stopped long after its last wake, in which a neighbor has gone on. The next
@@ -59,4 +65,27 @@ func TestAStopKeepsWhatWasHeard(t *testing.T) {
 				left.Load(), then)
 		}
 	})
+}
+
+// A second Run of a node began at round 0 again: it asked what had been answered, forgot
+// what was stored, and waited for neighbors that had gone on.
+func TestANodeRunsOnce(t *testing.T) {
+	w := nodetest.NewWorld(t, nodetest.Options{Factory: factory(t, "dsgd"), Rounds: 2})
+	tr := openMemory(t, w.Graph.Agents()).Open(t, 0)
+	defer tr.Close()
+	l := ledger.NewMemory(w.Filter(t))
+	n, store, err := w.Node(t, 0, tr, ledgertest.NewCrashFS(), l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := n.Run(ctx); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	var bad *config.Error
+	if err := n.Run(ctx); !errors.As(err, &bad) || bad.Key != "run" {
+		t.Errorf("a second time: %v", err)
+	}
 }

@@ -15,6 +15,9 @@ import (
 // which the gate tells it, so that a resumed run needs nothing of it. arrival nil: all
 // are there from the start.
 func Arrive(o Oracle, r Records, arrival []uint32, pool *Pool) (privacy.Oracle, error) {
+	if err := r.Check(); err != nil {
+		return nil, err
+	}
 	if arrival == nil {
 		return o, o.Bind(r, pool)
 	}

@@ -143,7 +143,7 @@ func newGradient(p *Public, _ agent.Operator) (Oracle, error) {
 // Bind implements Oracle.
 func (g *Gradient) Bind(r Records, pool *Pool) error {
 	g.Records, g.Pool = r, pool
-	if g.perPerson() && r.Data.Units != nil {
+	if g.perPerson() && r.Data != nil && r.Data.Units != nil {
 		g.Sums.people = gathered(r, g.Sums.Persons.MaxRows)
 	}
 	return g.Validate()

@@ -6,6 +6,7 @@
 package oracle
 
 import (
+	"fmt"
 	"math"
 
 	"sotto/agent"
@@ -72,10 +73,39 @@ func NewSplitPool(n int) *Pool {
 }
 
 // Records is one owner's part of a data set: the rows Index of Data, each of them once. A
-// row that is in it twice moves a sum twice as far as is charged; nothing checks that.
+// row that is in it twice moves a sum twice as far as is charged; Check refuses that, and
+// Arrive calls it.
 type Records struct {
 	Data  *data.Dataset
 	Index []int32
+}
+
+// Check refuses rows that the data set does not have, and rows that come twice.
+func (r Records) Check() error {
+	n := 0
+	if r.Data != nil {
+		n = r.Data.Len()
+	}
+	last, ascending := int32(-1), true
+	for _, row := range r.Index {
+		if row < 0 || int(row) >= n {
+			return config.Bad("records", fmt.Sprintf("row %d", row),
+				fmt.Sprintf("rows of a data set of %d", n))
+		}
+		ascending, last = ascending && row > last, row
+	}
+	if ascending {
+		return nil
+	}
+	seen := make(map[int32]bool, len(r.Index))
+	for _, row := range r.Index {
+		if seen[row] {
+			return config.Bad("records", fmt.Sprintf("row %d twice", row),
+				"each row once: it is charged as often as it is read")
+		}
+		seen[row] = true
+	}
+	return nil
 }
 
 // BatchOf is a whole data set as a batch; nothing is copied.

@@ -179,7 +179,7 @@ func newStatistic(p *Public, _ agent.Operator) (Oracle, error) {
 
 // Bind implements Oracle.
 func (o *Statistic) Bind(r Records, _ *Pool) error {
-	if o.Records = r; o.Unit.Kind == account.UnitPerson && r.Data.Units != nil {
+	if o.Records = r; o.Unit.Kind == account.UnitPerson && r.Data != nil && r.Data.Units != nil {
 		o.people = gathered(r, o.Persons.MaxRows)
 	}
 	return o.Validate()

@@ -28,7 +28,8 @@ type Scheme interface {
 	Neighbors(self agent.ID) []agent.ID
 	// Shared reports whether noise is shared among agents.
 	Shared() bool
-	// String tells schemes apart: equal strings give equal events.
+	// String tells schemes apart: equal strings give equal events, and but for Pairwise,
+	// which [Planned] compares, equal noise.
 	String() string
 
 	scheme()
@@ -165,3 +166,38 @@ func (*Pairwise) Shared() bool { return true }
 func (s *Pairwise) String() string { return "pairwise" }
 
 func (*Pairwise) scheme() {}
+
+// Planned is a scheme as it was when plans were priced by it.
+type Planned struct {
+	text string
+	pair *Pairwise // a copy; nil: another scheme
+}
+
+// PlannedBy notes a scheme, which may be changed afterwards.
+func PlannedBy(s Scheme) Planned {
+	p := Planned{text: s.String()}
+	if s, ok := s.(*Pairwise); ok {
+		p.pair = &Pairwise{slices.Clone(s.With), slices.Clone(s.Factors), s.Ratio, s.Curious}
+		for i, with := range s.With {
+			p.pair.With[i] = slices.Clone(with)
+		}
+	}
+	return p
+}
+
+// Is reports whether s makes the noise of agent self as the plan has it.
+func (p *Planned) Is(s Scheme, self agent.ID) bool {
+	if s == nil {
+		return false
+	}
+	now, pairs := s.(*Pairwise)
+	if !pairs || p.pair == nil {
+		return !pairs && p.pair == nil && s.String() == p.text
+	}
+	was, i := p.pair, int(self)
+	return now != nil && len(now.Factors) == len(was.Factors) && len(now.With) == len(was.With) &&
+		i < len(was.Factors) && i < len(was.With) && now.Factors[i] == was.Factors[i] &&
+		slices.Equal(now.With[i], was.With[i]) && now.Ratio == was.Ratio && now.Curious == was.Curious
+}
+
+func (p *Planned) String() string { return p.text }

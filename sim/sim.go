@@ -1,9 +1,8 @@
 // Package sim runs many agents of an algorithm in one process: the same state machines
 // that a daemon runs, on links that lose and delay messages by a seeded schedule. New
 // chooses between three drivers by the algorithm's pacing: rounds, wakes by clocks, and
-// tokens that walk. Results
-// do not depend on the number of workers: agents are independent within a round, and
-// nothing is ordered by time.
+// tokens that walk. Results do not depend on the number of workers: agents are
+// independent within a round, and nothing is ordered by time.
 package sim
 
 import (
@@ -108,6 +107,9 @@ func New(cfg Config) (Runtime, error) {
 	if len(cfg.Agents) == 0 {
 		return nil, config.Bad("agents", len(cfg.Agents), "at least 1")
 	}
+	if err := cfg.checkParts(); err != nil {
+		return nil, err
+	}
 	if err := parallel.Check(cfg.Workers); err != nil {
 		return nil, err
 	}
@@ -123,6 +125,22 @@ func New(cfg Config) (Runtime, error) {
 		return orError(newTokens(cfg))
 	}
 	return nil, config.Bad("pacing", cfg.Pacing, "rounds, wakes, pairs or tokens")
+}
+
+// checkParts refuses a simulation that lacks what it runs with.
+func (c *Config) checkParts() error {
+	switch {
+	case c.Schedule == nil:
+		return config.Bad("schedule", "none", "one graph a round")
+	case c.Dim < 0:
+		return config.Bad("dim", c.Dim, "the length of answers, at least 0")
+	}
+	for i := range c.Agents {
+		if a := &c.Agents[i]; a.Algorithm == nil || a.Gate == nil {
+			return config.Bad("agents", fmt.Sprintf("agent %d without algorithm or gate", i), "both")
+		}
+	}
+	return nil
 }
 
 // orError keeps the driver of a failed start out of the interface.

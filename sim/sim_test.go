@@ -328,6 +328,16 @@ func TestBadConfig(t *testing.T) {
 	if _, err := sim.New(sim.Config{}); !errors.As(err, &e) || e.Key != "agents" {
 		t.Errorf("no agents: %v", err)
 	}
+	some := []sim.Agent{{Algorithm: loud{to: 1}, Gate: &slope{}}}
+	for key, c := range map[string]sim.Config{
+		"schedule": {Agents: some, Pacing: agent.PacingRounds},
+		"dim":      {Agents: some, Schedule: topology.Static(&topology.Graph{}), Dim: -1},
+		"agents":   {Agents: []sim.Agent{{}}, Schedule: topology.Static(&topology.Graph{})},
+	} {
+		if _, err := sim.New(c); !errors.As(err, &e) || e.Key != key {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
 }
 
 func TestInterruptBetweenRounds(t *testing.T) {

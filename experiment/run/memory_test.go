@@ -18,9 +18,9 @@ import (
 )
 
 // small is the small run as it reads its records.
-func small(t *testing.T) *experiment.Experiment {
+func small(t *testing.T, set ...string) *experiment.Experiment {
 	t.Helper()
-	f, err := experiment.Parse("small.toml", []byte(experimenttest.Small), nil)
+	f, err := experiment.Parse("small.toml", []byte(experimenttest.Small), set)
 	if err != nil {
 		t.Fatal(err)
 	}

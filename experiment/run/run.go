@@ -13,7 +13,6 @@ import (
 	"slices"
 	"time"
 
-	"sotto/config"
 	"sotto/data"
 	"sotto/data/schema"
 	"sotto/experiment"
@@ -160,9 +159,12 @@ func Run(ctx context.Context, e *experiment.Experiment, opt Options) (*Result, e
 // begin starts all agents.
 func begin(e *experiment.Experiment, opt Options, restored [][]ledger.Record) (*Training, error) {
 	if e == nil {
-		return nil, config.Bad("experiment", "none", "one of experiment.Build")
+		return nil, errNoExperiment
 	}
 	if err := experiment.Unchanged(e.File); err != nil {
+		return nil, err
+	}
+	if err := disjoint(e); err != nil {
 		return nil, err
 	}
 	began := time.Now()
@@ -330,6 +332,9 @@ func (r *Training) evaluate() error {
 // Below runs one cell or trial below dir, from its checkpoint where an interrupted
 // process has left one. One that diverges goes on to its end.
 func Below(ctx context.Context, e *experiment.Experiment, dir, dataDir string) (*Result, error) {
+	if e == nil || e.File == nil || e.Task.Split == nil {
+		return nil, errNoExperiment
+	}
 	opt := Options{Out: filepath.Join(dir, "runs"), Workers: 1, persist: true,
 		Watch: Watch{Command: "sotto run config.toml"}}
 	left := filepath.Join(opt.Out, Name(e)+rundir.PartialSuffix)

@@ -97,10 +97,17 @@ func Start(e *experiment.Experiment, pop Population, workers int,
 	if err := parallel.Check(workers); err != nil {
 		return nil, err
 	}
+	if e == nil || e.File == nil {
+		return nil, errNoExperiment
+	}
 	n := e.File.Topology.Agents
 	if len(pop.Parts) != n || pop.Train == nil {
 		return nil, config.Bad("population", fmt.Sprintf("the records of %d agents", len(pop.Parts)),
 			fmt.Sprintf("a data set with those of %d", n))
+	}
+	if len(e.Plans) != n {
+		return nil, config.Bad("Plans", len(e.Plans),
+			fmt.Sprintf("%d, one for each agent, as they were built", n))
 	}
 	if restored != nil && len(restored) != n {
 		return nil, fmt.Errorf("%w: ledgers of %d agents, allowed: %d", ErrCheckpoint, len(restored), n)
@@ -142,6 +149,27 @@ func Start(e *experiment.Experiment, pop Population, workers int,
 	}
 	w.Sim, err = NewRuntime(e, w.agents, pop.Seed, workers)
 	return w, err
+}
+
+var errNoExperiment = config.Bad("experiment", "none", "one of experiment.Build")
+
+// disjoint refuses records that two agents have: the ledger of each states what its own
+// answers cost.
+func disjoint(e *experiment.Experiment) error {
+	if e.Task.Split == nil || e.Task.Split.Train == nil {
+		return errNoExperiment
+	}
+	taken := make([]bool, e.Task.Split.Train.Len())
+	for i, rows := range e.Task.Parts {
+		for _, row := range rows {
+			if row < 0 || int(row) >= len(taken) || taken[row] {
+				return config.Bad("Task.Parts", fmt.Sprintf("row %d of agent %d", row, i),
+					fmt.Sprintf("rows of a data set of %d, each of one agent", len(taken)))
+			}
+			taken[row] = true
+		}
+	}
+	return nil
 }
 
 // openLedger makes agent i's ledger, which admits what its plan pays for.

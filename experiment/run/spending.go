@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"sotto/config"
 	"sotto/experiment"
 	"sotto/experiment/exposure"
 	"sotto/experiment/rundir"
@@ -120,6 +121,9 @@ func (a *accounts) figure(h history, upperOnly bool) (account.Interval, error) {
 
 // Spent is what a ledger's charges cost by the run's accountant.
 func Spent(e *experiment.Experiment, l ledger.Ledger) (account.Interval, error) {
+	if e == nil || l == nil {
+		return account.Interval{}, config.Bad("experiment or ledger", "none", "both")
+	}
 	h, err := historyOf(l)
 	if err != nil {
 		return account.Interval{}, err

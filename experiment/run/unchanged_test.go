@@ -108,6 +108,59 @@ func TestNoiseIsThatOfThePlan(t *testing.T) {
 	}
 }
 
+// Shared noise whose factors a program changed made own parts smaller than those that the
+// plan is priced by, at the same charge; lists that the scheme shares are its own.
+func TestSharedNoiseIsThatOfThePlan(t *testing.T) {
+	for name, change := range map[string]func(s *privacy.Pairwise){
+		"factor":   func(s *privacy.Pairwise) { s.Factors[0] *= 1.5 },
+		"factors":  func(s *privacy.Pairwise) { s.Factors = nil },
+		"ratio":    func(s *privacy.Pairwise) { s.Ratio *= 2 },
+		"neighbor": func(s *privacy.Pairwise) { s.With[0][0]++ },
+		"with":     func(s *privacy.Pairwise) { s.With = s.With[:1] },
+		"curious":  func(s *privacy.Pairwise) { s.Curious = "nobody" },
+	} {
+		e := small(t, "privacy.mechanism=decor", "privacy.pair_noise_ratio=3", "privacy.curious=none")
+		seat := experiment.Seat{Ledger: ledger.NewMemory(nil), Secret: run.SimulatedSecret(1, 0)}
+		if _, err := e.Party(seat); err != nil {
+			t.Fatal(err)
+		}
+		change(e.Setup.Scheme.(*privacy.Pairwise))
+		var bad *config.Error
+		if _, err := e.Party(seat); !errors.As(err, &bad) || bad.Key != "Setup.Scheme" {
+			t.Errorf("%s: Party says %v", name, err)
+		}
+	}
+}
+
+// A record that is with an agent twice, or with two agents, was charged once: the ledger
+// of each agent states what its own answers cost of records that are there once.
+func TestRecordsAreThoseOfOneAgent(t *testing.T) {
+	for name, change := range map[string]func(e *experiment.Experiment){
+		"twice": func(e *experiment.Experiment) { e.Task.Parts[0][1] = e.Task.Parts[0][0] },
+		"two":   func(e *experiment.Experiment) { e.Task.Parts[0][1] = e.Task.Parts[1][0] },
+		"below": func(e *experiment.Experiment) { e.Task.Parts[1][0] = -1 },
+		"above": func(e *experiment.Experiment) { e.Task.Parts[1][0] = 1 << 30 },
+		"plans": func(e *experiment.Experiment) { e.Plans = e.Plans[:1] },
+		"none":  func(e *experiment.Experiment) { e.Task.Split = nil },
+	} {
+		e := small(t)
+		change(e)
+		var bad *config.Error
+		if _, err := run.Run(context.Background(), e, run.Options{Out: t.TempDir()}); !errors.As(err, &bad) {
+			t.Errorf("%s: Run says %v", name, err)
+		}
+	}
+	e := small(t)
+	for _, index := range [][]int32{{3, 4, 3}, {4, 4}, {-1}, {1 << 30}} {
+		var bad *config.Error
+		if _, err := e.Party(experiment.Seat{Ledger: ledger.NewMemory(nil), Pool: oracle.NewPool(),
+			Records: oracle.Records{Data: e.Task.Split.Train, Index: index}}); !errors.As(err, &bad) ||
+			bad.Key != "privacy.records" {
+			t.Errorf("rows %d: Party says %v", index, err)
+		}
+	}
+}
+
 // Arguments that a program forgot or took from elsewhere are errors with their names.
 func TestArgumentsAreNamed(t *testing.T) {
 	e := small(t)
@@ -117,6 +170,9 @@ func TestArgumentsAreNamed(t *testing.T) {
 	_, _, noAgent := e.Algorithm(99)
 	_, unbound := e.Bind(&experiment.Seat{Self: 99})
 	_, empty := run.Start(e, run.Population{}, 1, nil)
+	_, started := run.Start(nil, run.Population{}, 1, nil)
+	_, below := run.Below(context.Background(), nil, t.TempDir(), "")
+	_, unspent := run.Spent(nil, nil)
 	_, noFile := experiment.Decode(nil)
 	_, _, joined := (&experiment.File{}).Join(experiment.Member{})
 	short := experiment.Seat{Ledger: ledger.NewMemory(nil), Arrival: []uint32{},
@@ -125,7 +181,8 @@ func TestArgumentsAreNamed(t *testing.T) {
 	for _, c := range []struct {
 		key string
 		err error
-	}{{"self", nobody}, {"ledger", noLedger}, {"experiment", nothing}, {"self", noAgent}, {"self", unbound},
+	}{{"experiment", started}, {"experiment", below}, {"experiment or ledger", unspent},
+		{"self", nobody}, {"ledger", noLedger}, {"experiment", nothing}, {"self", noAgent}, {"self", unbound},
 		{"population", empty}, {"run file", noFile}, {"run file", joined},
 		{"run file", (&experiment.File{}).CheckDeployable()}, {"privacy.arrival", arrived}} {
 		var bad *config.Error

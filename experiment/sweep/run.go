@@ -117,6 +117,9 @@ func (s *Sweep) Run(ctx context.Context, opt Options) (*Result, error) {
 	if err := opt.validate(); err != nil {
 		return nil, err
 	}
+	if len(s.cells) == 0 {
+		return nil, config.Bad("cells", 0, "those of sweep.New, Read or Parse")
+	}
 	cells, err := s.part(&opt)
 	if err != nil {
 		return nil, err

@@ -577,3 +577,11 @@ func TestSweepLeavesNoRuns(t *testing.T) {
 		}
 	}
 }
+
+// A sweep that nothing has made divided by its number of cells.
+func TestSweepOfNothing(t *testing.T) {
+	var bad *config.Error
+	if _, err := new(Sweep).Run(t.Context(), Options{}); !errors.As(err, &bad) || bad.Key != "cells" {
+		t.Error(err)
+	}
+}

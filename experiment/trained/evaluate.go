@@ -58,8 +58,8 @@ type labelled struct {
 // frequent class, or the mean target, of the very same records. Records of one id are one
 // person's; a model without a schema reads no ids, and takes each as another person's.
 func (m *Model) Evaluate(r *Records) (*Evaluation, error) {
-	if r == nil {
-		return nil, errNoRecords
+	if err := r.check(); err != nil {
+		return nil, err
 	}
 	z, err := m.outputs(r.X)
 	if err != nil {

@@ -82,6 +82,10 @@ func (m *Model) outputs(x tensor.Mat) (tensor.Mat, error) {
 	if x.Rows > 0 && x.Cols != m.shape.Features() {
 		return none, config.Bad("features", x.Cols, fmt.Sprintf("%d, as the model has", m.shape.Features()))
 	}
+	if x.Rows < 0 || x.Rows > 0 && (x.Stride < x.Cols || len(x.Data) < (x.Rows-1)*x.Stride+x.Cols) {
+		return none, config.Bad("records", fmt.Sprintf("%d values", len(x.Data)),
+			fmt.Sprintf("those of %d rows", x.Rows))
+	}
 	z := tensor.NewMat(x.Rows, m.net.Outputs())
 	m.net.Predict(z, m.theta, x, new(model.Workspace))
 	return z, nil

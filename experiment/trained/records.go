@@ -88,6 +88,17 @@ func (m *Model) bySchema(path string, how schema.Reading, labelled bool) (*Recor
 	return r, nil
 }
 
+// check refuses records that are not there, and ids that are not theirs.
+func (r *Records) check() error {
+	if r == nil {
+		return errNoRecords
+	}
+	if r.IDs != nil && len(r.IDs) != r.X.Rows {
+		return config.Bad("records", config.Count(len(r.IDs), "id"), "one for each record, or none")
+	}
+	return nil
+}
+
 // persons numbers whose each record is, by its id; one without an id is nobody else's.
 // nil where all are of different persons.
 func (r *Records) persons() []int32 {

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+
+	"sotto/config"
 )
 
 // Row is what is said of one row of an owner's file.
@@ -31,12 +33,15 @@ type Table struct {
 
 // Table predicts all records, and says which rows have no prediction.
 func (m *Model) Table(r *Records) (*Table, error) {
-	if r == nil {
-		return nil, errNoRecords
+	if err := r.check(); err != nil {
+		return nil, err
 	}
 	all, err := m.Predict(r.X)
 	if err != nil {
 		return nil, err
+	}
+	if len(r.Lines) != len(all) {
+		return nil, config.Bad("records", config.Count(len(r.Lines), "line"), "one for each record")
 	}
 	t := &Table{Outputs: m.Kind(), Classes: m.Classes(), ids: r.IDs != nil}
 	t.Target, t.Unit = m.Target()

@@ -148,7 +148,7 @@ func (m *Model) readSchema() error {
 	return nil
 }
 
-// Schema is what a record is; nil where the model's data set has no schema.
+// Schema is what a record is, to be read; nil where the model's data set has no schema.
 func (m *Model) Schema() *schema.Schema { return m.schema }
 
 // Parameters are the model's, one flat vector. It is the caller's own.
@@ -175,9 +175,9 @@ func (m *Model) Classes() []string {
 	}
 	switch {
 	case m.schema != nil:
-		return m.schema.Target.Values
+		return slices.Clone(m.schema.Target.Values)
 	case m.format != nil && len(m.format.Classes) == m.shape.Classes:
-		return m.format.Classes
+		return slices.Clone(m.format.Classes)
 	}
 	names := make([]string, m.shape.Classes)
 	for k := range names {

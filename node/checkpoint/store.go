@@ -31,6 +31,7 @@ type Store struct {
 	dir    string
 	fs     ledger.FS
 	lock   io.Closer
+	closed bool
 	buf    []byte
 	loaded bool
 	serial uint64  // of the last checkpoint; 0: there is none
@@ -68,6 +69,9 @@ func (s *Store) Load() (*Checkpoint, error) {
 		last, before *Checkpoint
 		bad          error
 	)
+	if s.closed {
+		return nil, errClosed
+	}
 	s.serial, s.there = 0, [2]bool{}
 	for k := range s.there {
 		c, err := s.read(s.slot(uint64(k)))
@@ -135,6 +139,9 @@ func decodeFile(name string, b []byte) (*Checkpoint, error) {
 // after an error it is c or the one before. It keeps c.Outbox, which is not to be changed
 // before the Save after the next.
 func (s *Store) Save(c *Checkpoint) error {
+	if s.closed {
+		return errClosed
+	}
 	if !s.loaded {
 		if _, err := s.Load(); err != nil {
 			return err
@@ -186,5 +193,14 @@ func (s *Store) create(name string) error {
 	return s.fs.SyncDir(s.dir)
 }
 
-// Close gives up the directory.
-func (s *Store) Close() error { return s.lock.Close() }
+// Close gives up the directory, which another process may then run from: a closed store
+// neither loads nor saves. To close it again does nothing.
+func (s *Store) Close() error {
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	return s.lock.Close()
+}
+
+var errClosed = fmt.Errorf("node: the store is closed: %w", fs.ErrClosed)

@@ -12,6 +12,7 @@ import (
 	"fmt"
 
 	"sotto/agent"
+	"sotto/config"
 	"sotto/privacy/ledger"
 )
 
@@ -275,4 +276,18 @@ func (c *Claim) omits(round uint64) bool {
 func (m *Mark) Anew(o *Mark) bool {
 	return m.Generation == o.Generation && o.Sent != NoRound && m.Earlier == NoRound && m.Sent != NoRound &&
 		m.Sent > o.Sent
+}
+
+// CheckKeys refuses members' keys that are not one for each of n, or no Ed25519 keys; nil
+// is none at all.
+func CheckKeys(keys []ed25519.PublicKey, n int) error {
+	if keys != nil && len(keys) != n {
+		return config.Bad("keys", len(keys), fmt.Sprintf("%d, one for each member", n))
+	}
+	for i, k := range keys {
+		if len(k) != ed25519.PublicKeySize {
+			return config.Bad(fmt.Sprintf("keys[%d]", i), fmt.Sprintf("%d bytes", len(k)), "an Ed25519 key")
+		}
+	}
+	return nil
 }
