@@ -64,6 +64,7 @@ agent's update.`),
 			if err := f.check(); err != nil {
 				return err
 			}
+			defer patience(cmd)()
 			src, err := f.source.open()
 			if err != nil {
 				return err
