@@ -52,7 +52,8 @@ func TestEpsilonOfTheWorstRun(t *testing.T) {
 	run := func(seed uint64, epsilon float64) *rundir.Run {
 		r := small(t, seed, fmt.Sprintf("seed = %d\n[privacy]\nmechanism = \"gaussian\"\n"+
 			"noise_multiplier = 1.0\n", seed), .5, epsilon)
-		r.Rows = append(r.Rows, rundir.Row{Round: 1, Agent: "all", Metric: "consensus_distance", Epsilon: epsilon})
+		r.Rows = append(r.Rows, rundir.Row{Round: 1, Agent: "all", Metric: "consensus_distance",
+			Epsilon: epsilon})
 		return r
 	}
 	page, plots, err := report.Make("4", []*rundir.Run{run(1, 1), run(2, 3)})

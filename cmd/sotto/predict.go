@@ -149,8 +149,8 @@ The printed figures are exact, and as private as the records.`,
 
 func (f *modelFlags) evaluate(m *trained.Model, dir string) (*trained.Evaluation, error) {
 	if f.data == "" && f.how != (schema.Reading{}) {
-		return nil, cli.Usagef("--delimiter, --encoding, --decimal-comma: found a value, allowed: none without " +
-			"--data: they say how that file is written")
+		return nil, cli.Usagef("--delimiter, --encoding, --decimal-comma: found a value, allowed: none " +
+			"without --data: they say how that file is written")
 	}
 	if f.data == "" {
 		e, err := m.EvaluateHeldOut(dir)

@@ -89,7 +89,8 @@ func (f *sweepFlags) run(cmd *cobra.Command, path string) error {
 	}
 	opt.Progress = func(p sweep.Progress) {
 		fmt.Fprintf(cli.Notes(cmd), "cell %d of %d  %s  %s  epsilon %s  %.1f s  left %s\n",
-			p.Done, p.Of, p.Cell, quality(p.Row), atMost(p.Row.EpsilonUpper), p.Seconds, p.Left.Round(time.Second))
+			p.Done, p.Of, p.Cell, quality(p.Row), atMost(p.Row.EpsilonUpper), p.Seconds,
+			p.Left.Round(time.Second))
 	}
 	opt.Command = "sotto sweep " + path
 	ctx, shown, err := watch.Run(cmd, &f.live, &opt.Watch, "sweep")

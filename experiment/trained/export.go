@@ -150,8 +150,8 @@ func asJSON(m *Model) ([]byte, error) {
 		Target   string   `json:"target,omitempty"`
 		Link     string   `json:"link,omitempty"` // what the layers give: log, of the value
 		Unit     string   `json:"unit,omitempty"`
-		// Scale is where a schema scales the target: the value in Unit is offset + slope x
-		// what the layers give, of a link after its inverse.
+		// Scale is there where a schema scales the target: the value in Unit is offset
+		// and slope times what the layers give, after the link is undone.
 		Scale  *scale  `json:"scale,omitempty"`
 		Layers []layer `json:"layers"`
 	}{m.file.Model.Name, m.Kind(), m.Features(), m.Classes(), name, "", unit, nil, nil}

@@ -169,7 +169,8 @@ func TestJSONHasTheScaleOfTheTarget(t *testing.T) {
 // A line break in a name ends no row of a card's table.
 func TestCardKeepsRowsWhole(t *testing.T) {
 	conf := "[data]\ndataset = \"csv\"\npath = \"no.csv\"\nlabel = \"ill\"\n" +
-		"label_values = [\"no\", \"yes\"]\n[data.bounds]\n\"a\\nge\" = [0, 100]\n[model]\nname = \"logistic\"\n"
+		"label_values = [\"no\", \"yes\"]\n[data.bounds]\n\"a\\nge\" = [0, 100]\n[model]\n" +
+		"name = \"logistic\"\n"
 	b, err := load(t, folder(t, conf, "", "1x1x1, 2 classes", tensor.Vec{1}), "0").Card()
 	if err != nil || !strings.Contains(string(b), "\n| a ge | 0 to 100 |\n") {
 		t.Errorf("%s %v", b, err)

@@ -13,7 +13,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -46,18 +45,6 @@ type figures struct {
 // by says what a figure holds for, and who has computed it.
 func by(accountant string, a account.Adjacency, u account.Unit) string {
 	return fmt.Sprintf("%v, %v, accountant %s", a, u, accountant)
-}
-
-// silence is how long a question is computed before a note says so.
-var silence = 3 * time.Second
-
-// patience says that a question takes its time, where it does, as many steps of small
-// sampling rates do; the caller defers what it returns.
-func patience(cmd *cobra.Command) (done func()) {
-	said := time.AfterFunc(silence, func() {
-		fmt.Fprintf(cli.Notes(cmd), "note: %s is still computing\n", cmd.CommandPath())
-	})
-	return func() { said.Stop() }
 }
 
 func newAccountEpsilon() *cobra.Command {
@@ -142,9 +129,8 @@ func newAccountNoise() *cobra.Command {
 		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if m.noise != 0 || m.scale != 0 {
-				return cli.Usage(
-					errors.New("account noise searches for the noise: no --noise-multiplier or --scale " +
-						"beside it"))
+				return cli.Usagef("account noise searches for the noise: no --noise-multiplier or --scale " +
+					"beside it")
 			}
 			key, ok := map[string]string{"gaussian": "noise_multiplier", "laplace": "scale"}[m.mechanism]
 			if !ok {

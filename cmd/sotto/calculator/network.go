@@ -209,10 +209,10 @@ func (f *sourceFlags) open(given func(flag string) bool) (*exposure.Source, erro
 		return nil, cli.Usage(errors.New("account network takes one of --topology, --run and --roster"))
 	case f.family != "":
 		return f.ofFamily()
-	case slices.ContainsFunc([]string{"agents", "dropout", "graph-seed", "pairs", "seed", "set", "weights"},
-		given):
-		return nil, cli.Usage(errors.New("--agents, --dropout, --pairs, --seed, --set and --weights go with " +
-			"--topology"))
+	case slices.ContainsFunc([]string{"agents", "dropout", "graph-seed", "pairs", "seed", "set",
+		"weights"}, given):
+		return nil, cli.Usagef("--agents, --dropout, --pairs, --seed, --set and --weights go with " +
+			"--topology")
 	case f.run != "":
 		r, err := forecast.ReadGraphs(f.run)
 		if err != nil {
