@@ -56,6 +56,11 @@ func useSchema(f *File, s *schema.Schema) error {
 	if given := f.Data.SchemaDigest; given != "" && !strings.EqualFold(given, digest) {
 		return config.Bad("schema_digest", given, digest+", that of "+f.Data.Schema)
 	}
+	of := append(slices.Clone(s.Target.Scale), s.Target.Bounds...)
+	if f.Model.Name == "poisson" && len(of) > 0 && of[0] < 0 { // its loss takes those for 0
+		return config.Bad("schema", fmt.Sprintf("targets from %v", of[0]),
+			"counts, from 0, with model poisson")
+	}
 	settle(f, func(f *File) {
 		f.Data.schema, f.Data.SchemaDigest, f.Data.Schema = s, digest, schema.FileName
 	})

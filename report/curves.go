@@ -77,6 +77,9 @@ func spentOver(r *run) []plot.Point {
 	return points
 }
 
+// epsilonSpent is the name of the measure of what is spent.
+const epsilonSpent = "epsilon"
+
 var measures = []measure{
 	{"accuracy", "Test accuracy", "accuracy (%)", true, over("accuracy")},
 	{"loss", "Test loss", "loss", false, over("loss")},
@@ -88,14 +91,17 @@ var measures = []measure{
 		over(rundir.EstimationRMSE)},
 	{"objective", "Objective of personal models", "objective", false, over("objective")},
 	{"consensus", "Consensus distance", "consensus distance", false, over("consensus_distance")},
-	{"epsilon", "Epsilon spent, worst agent", "epsilon", false, spentOver},
+	{epsilonSpent, "Epsilon spent, worst agent", "epsilon", false, spentOver},
 }
 
 // curve is one run's mean over agents with its range; of several runs the mean of these
-// means, with a standard deviation on either side.
+// means, with a standard deviation on either side; of epsilon the largest of all runs.
 func (s *group) curve(m measure) plot.Curve {
 	c := plot.Curve{Name: s.label, Style: s.style}
 	if s.runs[0].asked != nil && m.name != "consensus" { // there is nothing that learns
+		return c
+	}
+	if m.name == epsilonSpent && math.IsInf(s.epsilon(), 1) {
 		return c
 	}
 	c.Points = m.of(s.runs[0])
@@ -110,6 +116,9 @@ func (s *group) curve(m measure) plot.Curve {
 	}
 	for i, p := range c.Points {
 		mean, sd := meanSD(at[p.X])
+		if m.name == epsilonSpent {
+			mean, sd = slices.Max(at[p.X]), 0
+		}
 		c.Points[i] = plot.Point{X: p.X, Y: mean, Low: mean - sd, High: mean + sd}
 	}
 	return c
@@ -170,8 +179,11 @@ func learning(groups []*group) []plot.Drawing {
 				LogY:    wideRange(m, part),
 			}
 			switch {
-			case m.name == "epsilon":
+			case m.name == epsilonSpent:
 				f.Caption = "Upper bound of the epsilon that the agent with the most releases has spent."
+				if several > 0 {
+					f.Caption += overRuns(groups, " Of several seeds it is the largest.")
+				}
 			case m.name == "objective":
 				f.Caption = "Of all agents together, from their training records: the simulation sees it, " +
 					"no agent does."
@@ -193,7 +205,7 @@ func learning(groups []*group) []plot.Drawing {
 // wideRange says that a figure's curves span more than two decades, which a linear axis
 // shows as a line at 0. Shares and what is spent begin at 0 and stay linear.
 func wideRange(m measure, curves []plot.Curve) bool {
-	if m.percent || m.name == "epsilon" {
+	if m.percent || m.name == epsilonSpent {
 		return false
 	}
 	low, high := math.Inf(1), 0.
@@ -235,14 +247,14 @@ func (s *group) finals() []float64 {
 	return xs
 }
 
-// epsilon is the mean over runs of the worst agent's upper bound.
+// epsilon is the upper bound of the worst agent of the worst run: no run spends more.
 func (s *group) epsilon() float64 {
-	sum := 0.
+	worst := math.Inf(-1)
 	for _, r := range s.runs {
 		_, upper := r.Summary.Worst()
-		sum += upper / float64(len(s.runs))
+		worst = max(worst, upper)
 	}
-	return sum
+	return worst
 }
 
 // fiedler is the mean over runs of the normalised Fiedler value.

@@ -47,6 +47,34 @@ func TestLead(t *testing.T) {
 	}
 }
 
+// What a setting's runs cost is at most what the worst of them does: not their mean.
+func TestEpsilonOfTheWorstRun(t *testing.T) {
+	run := func(seed uint64, epsilon float64) *rundir.Run {
+		r := small(t, seed, fmt.Sprintf("seed = %d\n[privacy]\nmechanism = \"gaussian\"\n"+
+			"noise_multiplier = 1.0\n", seed), .5, epsilon)
+		r.Rows = append(r.Rows, rundir.Row{Round: 1, Agent: "all", Metric: "consensus_distance",
+			Epsilon: epsilon})
+		return r
+	}
+	page, plots, err := report.Make("4", []*rundir.Run{run(1, 1), run(2, 3)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"at epsilon 3.0000", ">3.0000<"} {
+		if !strings.Contains(string(page), want) {
+			t.Errorf("%q is not on the page", want)
+		}
+	}
+	if strings.Contains(string(page), "2.0000") {
+		t.Error("the page has the mean of 1 and 3")
+	}
+	for _, f := range plots {
+		if f.Name == "epsilon.csv" && !strings.Contains(string(f.Bytes), ",1,3,3,3\n") {
+			t.Errorf("%s", f.Bytes)
+		}
+	}
+}
+
 // The headline of several settings counts those with noise alone, and compares settings
 // of one guarantee.
 func TestLeadOfSeveral(t *testing.T) {

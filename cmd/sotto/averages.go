@@ -40,12 +40,17 @@ func (f *averagingFlags) add(c *cobra.Command) {
 }
 
 // build reads the run file, or makes one.
-func (f *averagingFlags) build(args []string) (*experiment.Experiment, error) {
+func (f *averagingFlags) build(cmd *cobra.Command, args []string) (*experiment.Experiment, error) {
 	if err := f.output.Check(); err != nil {
 		return nil, err
 	}
 	if (f.graph == "") == (len(args) == 0) {
 		return nil, cli.Usagef("an audit of averaging takes a FILE or --topology")
+	}
+	for _, name := range []string{"agents", "rounds"} {
+		if f.graph == "" && cmd.Flags().Changed(name) {
+			return nil, cli.Usagef("--%s: found with FILE, allowed: with --topology", name)
+		}
 	}
 	if f.graph == "" {
 		return build(args, f.set, f.dataDir)
@@ -112,7 +117,7 @@ Exit code 3: the claim is too small.`),
 			"--set privacy.pair_noise_ratio=4 --everywhere --target 1 --claim laplacian",
 		Args: cli.AtMostOne("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			e, err := f.build(args)
+			e, err := f.build(cmd, args)
 			if err != nil {
 				return err
 			}
@@ -151,7 +156,7 @@ For every other agent, a second run with other values gives the same messages.`,
 			"audit reconstruct --topology hypercube --agents 16 --rounds 3 --observer {0,1} --output json",
 		Args: cli.AtMostOne("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			e, err := f.build(args)
+			e, err := f.build(cmd, args)
 			if err != nil {
 				return err
 			}

@@ -47,6 +47,12 @@ Models: `) + strings.Join(names, ", ") + `.`,
 			for _, m := range models {
 				o.Models = append(o.Models, strings.TrimSpace(m))
 			}
+			if simulator && (models != nil || o.Explain) {
+				return cli.Usagef("--models, --explain: found with --sim, allowed: without it")
+			}
+			if !simulator && cmd.Flags().Changed("agents") {
+				return cli.Usagef("--agents: found %d, allowed: with --sim", agents)
+			}
 			note := func(what string) { fmt.Fprintf(cli.Notes(cmd), "measuring %s\n", what) }
 			if simulator {
 				return benchSim(cmd, o.Seconds, o.Workers, agents, output, note)

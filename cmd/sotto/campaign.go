@@ -122,8 +122,8 @@ func newCampaignRun() *cobra.Command {
 			}
 			o.Sweep.DataDir, o.Sweep.Workers = f.sweep.dataDir, f.sweep.workers
 			o.Progress = func(folder string, p sweep.Progress) {
-				fmt.Fprintf(cli.Notes(cmd), "%s  run %d of %d  %s  %s  epsilon %.4g  %.1f s  left %s\n",
-					folder, p.Done, p.Of, p.Cell, quality(p.Row), p.Row.EpsilonUpper, p.Seconds,
+				fmt.Fprintf(cli.Notes(cmd), "%s  run %d of %d  %s  %s  epsilon %s  %.1f s  left %s\n",
+					folder, p.Done, p.Of, p.Cell, quality(p.Row), atMost(p.Row.EpsilonUpper), p.Seconds,
 					p.Left.Round(time.Second))
 			}
 			return rememberFigures(func() error { return campaign.Run(cmd.Context(), papers.All, *o) })

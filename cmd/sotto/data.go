@@ -136,6 +136,10 @@ func newDataInspect() *cobra.Command {
 				return err
 			}
 			decode := cli.DecodeSettings(set)
+			if record != "" && args[0] != data.TableName {
+				return cli.Usagef("--schema: found %s, allowed: none with data set %s: %s has one", record,
+					args[0], data.TableName)
+			}
 			if record != "" {
 				s, err := schema.Read(record)
 				if err != nil {

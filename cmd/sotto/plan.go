@@ -60,11 +60,17 @@ records that stand in for those of all members.`,
 			if err := f.worth.check(cmd.Flags()); err != nil {
 				return err
 			}
+			if f.suggest && f.worth.ask {
+				return cli.Usagef("--suggest and --worth: found both, allowed: one of them")
+			}
 			if n := &f.node; n.secrets.passphrase != "" && n.files.Key == "" {
 				return cli.Usagef("--passphrase-file: found without --key, allowed: with --key")
 			}
 			for _, name := range []string{"roster", "experiment", "data", "policy", "population", "key",
 				"member", "state", "listen", "delimiter", "encoding", "decimal-comma"} {
+				if cmd.Flags().Changed(name) && f.suggest {
+					return cli.Usagef("--suggest: found with --%s, allowed: for a simulation alone", name)
+				}
 				if cmd.Flags().Changed(name) {
 					return f.member(cmd, args)
 				}

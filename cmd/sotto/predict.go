@@ -96,7 +96,7 @@ row without a prediction the line says why. The result is as private as the tabl
 			return cli.WriteTo(cmd, out, b, cli.ForOwner, args[0], f.data)
 		},
 	}
-	f.register(c, "your table, a CSV file")
+	f.register(c, "your table: CSV, or Parquet where the model has a schema")
 	c.Flags().StringVar(&out, "out", "", "file to write; default: standard output")
 	output.Register(c)
 	return c
@@ -141,13 +141,17 @@ The printed figures are exact, and as private as the records.`,
 			return printEvaluation(cmd.OutOrStdout(), e)
 		},
 	}
-	f.register(c, "labelled records, a CSV file; default: the test records of a simulated run")
+	f.register(c, "labelled records, as of predict; default: the test records of a simulated run")
 	cli.DataDirFlag(c, &dir)
 	output.Register(c)
 	return c
 }
 
 func (f *modelFlags) evaluate(m *trained.Model, dir string) (*trained.Evaluation, error) {
+	if f.data == "" && f.how != (schema.Reading{}) {
+		return nil, cli.Usagef("--delimiter, --encoding, --decimal-comma: found a value, allowed: none " +
+			"without --data: they say how that file is written")
+	}
 	if f.data == "" {
 		e, err := m.EvaluateHeldOut(dir)
 		return e, cli.OfFlag(err, map[string]string{"data": "--data"})

@@ -80,8 +80,8 @@ func newReproduce() *cobra.Command {
 			opt := reproduce.Options{Dir: dir, Scale: reproduce.Scale(scale), Finished: finished}
 			opt.Sweep = sweep.Options{DataDir: f.dataDir, Workers: f.workers,
 				Progress: func(p sweep.Progress) {
-					fmt.Fprintf(cli.Notes(cmd), "run %d of %d  %s  %s  epsilon %.4g  %.1f s  left %s\n",
-						p.Done, p.Of, p.Cell, quality(p.Row), p.Row.EpsilonUpper, p.Seconds,
+					fmt.Fprintf(cli.Notes(cmd), "run %d of %d  %s  %s  epsilon %s  %.1f s  left %s\n",
+						p.Done, p.Of, p.Cell, quality(p.Row), atMost(p.Row.EpsilonUpper), p.Seconds,
 						p.Left.Round(time.Second))
 				}}
 			var err error

@@ -18,6 +18,7 @@ import (
 	"sotto/cmd/sotto/cli"
 	"sotto/cmd/sotto/watch"
 	"sotto/experiment/sweep"
+	"sotto/internal/decimal"
 )
 
 type sweepFlags struct {
@@ -87,8 +88,9 @@ func (f *sweepFlags) run(cmd *cobra.Command, path string) error {
 		return err
 	}
 	opt.Progress = func(p sweep.Progress) {
-		fmt.Fprintf(cli.Notes(cmd), "cell %d of %d  %s  %s  epsilon %.4g  %.1f s  left %s\n",
-			p.Done, p.Of, p.Cell, quality(p.Row), p.Row.EpsilonUpper, p.Seconds, p.Left.Round(time.Second))
+		fmt.Fprintf(cli.Notes(cmd), "cell %d of %d  %s  %s  epsilon %s  %.1f s  left %s\n",
+			p.Done, p.Of, p.Cell, quality(p.Row), atMost(p.Row.EpsilonUpper), p.Seconds,
+			p.Left.Round(time.Second))
 	}
 	opt.Command = "sotto sweep " + path
 	ctx, shown, err := watch.Run(cmd, &f.live, &opt.Watch, "sweep")
@@ -122,7 +124,7 @@ func writeCells(w io.Writer, s *sweep.Sweep, res *sweep.Result) error {
 		for _, a := range []float64{r.Accuracy.Mean, r.Accuracy.Min, r.Accuracy.Max} {
 			fmt.Fprintf(t, "%s\t", figure("%.2f", 100*a))
 		}
-		fmt.Fprintf(t, "%.4f\t%.4g\t%.8s\n", r.Loss, r.EpsilonUpper, r.RunHash)
+		fmt.Fprintf(t, "%.4f\t%s\t%.8s\n", r.Loss, atMost(r.EpsilonUpper), r.RunHash)
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -143,6 +145,9 @@ func writeCells(w io.Writer, s *sweep.Sweep, res *sweep.Result) error {
 	}
 	return err
 }
+
+// atMost is an upper end of epsilon in four digits, rounded up.
+func atMost(epsilon float64) string { return decimal.Digits(epsilon, 4, true) }
 
 // quality is a cell's accuracy, or where there are no classes its root mean squared error
 // or loss.

@@ -17,6 +17,7 @@ import (
 	"sotto/cmd/sotto/cli"
 	"sotto/cmd/sotto/watch"
 	"sotto/experiment"
+	"sotto/experiment/rundir"
 	"sotto/experiment/tune"
 )
 
@@ -162,8 +163,12 @@ func writeTuning(w io.Writer, res *tune.Result) error {
 		for _, v := range r.Values {
 			fmt.Fprintf(t, "%s\t", strings.Trim(v, `"'`))
 		}
+		epsilon := "-"
+		if !math.IsNaN(r.Epsilon) {
+			epsilon = atMost(r.Epsilon)
+		}
 		fmt.Fprintf(t, "%.4f\t%s\t%s\t%s\n", r.Score, figure("%.2f", 100*r.Accuracy), figure("%.4f", r.Loss),
-			figure("%.4g", r.Epsilon))
+			epsilon)
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -190,8 +195,8 @@ func writeSpent(w io.Writer, spent []tune.Cost) {
 	}
 	if chosen >= 0 {
 		fmt.Fprintf(w,
-			"epsilon, selection %.4f at delta %g, against those who see the chosen trial only (simulated "+
-				"noise)\n", chosen, spent[0].Delta)
+			"epsilon, selection %s at delta %g, against those who see the chosen trial only (simulated "+
+				"noise)\n", rundir.FormatEpsilon(chosen), spent[0].Delta)
 	}
 }
 

@@ -36,6 +36,9 @@ func merged(paths []string) ([]Row, rowfile.Codec[Row], error) {
 		return nil, rowfile.Codec[Row]{}, err
 	}
 	codec, err := readCellCodec(paths[0])
+	if err == nil && codec.Header == nil {
+		err = &config.Error{File: paths[0], Line: 1, Found: "nothing", Allowed: "the cells of a sweep"}
+	}
 	if err != nil {
 		return nil, codec, err
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode"
 
 	"sotto/data"
 	"sotto/data/schema"
@@ -75,6 +76,9 @@ type card struct {
 func text(s string) string {
 	var b strings.Builder
 	for _, r := range s {
+		if unicode.IsControl(r) { // a line break would end a row of a table
+			r = ' '
+		}
 		if strings.ContainsRune("\\`*_{}[]<>#|~&", r) {
 			b.WriteByte('\\')
 		}

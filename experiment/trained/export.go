@@ -130,6 +130,12 @@ type layer struct {
 	Values []float32 `json:"values"` // row-major
 }
 
+// scale is from what a regression was trained on to the target's own unit.
+type scale struct {
+	Offset float64 `json:"offset"`
+	Slope  float64 `json:"slope"`
+}
+
 func asJSON(m *Model) ([]byte, error) {
 	tensors, err := model.Layers(m.net, m.theta)
 	if err != nil {
@@ -144,10 +150,16 @@ func asJSON(m *Model) ([]byte, error) {
 		Target   string   `json:"target,omitempty"`
 		Link     string   `json:"link,omitempty"` // what the layers give: log, of the value
 		Unit     string   `json:"unit,omitempty"`
-		Layers   []layer  `json:"layers"`
-	}{m.file.Model.Name, m.Kind(), m.Features(), m.Classes(), name, "", unit, nil}
+		// Scale is there where a schema scales the target: the value in Unit is offset
+		// and slope times what the layers give, after the link is undone.
+		Scale  *scale  `json:"scale,omitempty"`
+		Layers []layer `json:"layers"`
+	}{m.file.Model.Name, m.Kind(), m.Features(), m.Classes(), name, "", unit, nil, nil}
 	if model.Counts(m.net) {
 		out.Link = "log"
+	}
+	if slope, offset := unscale(m.schema); slope != 1 || offset != 0 {
+		out.Scale = &scale{offset, slope}
 	}
 	for _, t := range tensors {
 		out.Layers = append(out.Layers, layer{t.Name, t.Dims, t.Vec})

@@ -1,6 +1,8 @@
 package trained_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -133,6 +135,45 @@ func TestPredictUnscales(t *testing.T) {
 		if err != nil || !slices.Equal(r.Targets, []float64{150, 300}) || r.X.Row(0)[0] != .5 {
 			t.Errorf("%q: %+v %v", scale, r, err)
 		}
+	}
+}
+
+// The layers of a JSON file with its scale give a prediction in the target's unit.
+func TestJSONHasTheScaleOfTheTarget(t *testing.T) {
+	conf := "[data]\ndataset = \"table\"\n[model]\nname = \"least-squares\"\n"
+	for scale, want := range map[string]string{"": "", "scale = [-1, 1]\n": `{"offset":200,"slope":100}`,
+		"scale = [0, 1]\n": `{"offset":100,"slope":200}`} {
+		m := load(t, folder(t, conf, numberSchema+scale, "1x1x1, 0 classes", tensor.Vec{1}), "0")
+		b, err := m.Export("json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var file struct {
+			Scale json.RawMessage `json:"scale"`
+		}
+		if err := json.Unmarshal(b, &file); err != nil {
+			t.Fatal(err)
+		}
+		var got bytes.Buffer
+		if len(file.Scale) > 0 {
+			if err := json.Compact(&got, file.Scale); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got.String() != want {
+			t.Errorf("%q: scale %s, want %s", scale, got.String(), want)
+		}
+	}
+}
+
+// A line break in a name ends no row of a card's table.
+func TestCardKeepsRowsWhole(t *testing.T) {
+	conf := "[data]\ndataset = \"csv\"\npath = \"no.csv\"\nlabel = \"ill\"\n" +
+		"label_values = [\"no\", \"yes\"]\n[data.bounds]\n\"a\\nge\" = [0, 100]\n[model]\n" +
+		"name = \"logistic\"\n"
+	b, err := load(t, folder(t, conf, "", "1x1x1, 2 classes", tensor.Vec{1}), "0").Card()
+	if err != nil || !strings.Contains(string(b), "\n| a ge | 0 to 100 |\n") {
+		t.Errorf("%s %v", b, err)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"sotto/experiment"
 	"sotto/experiment/rundir"
+	"sotto/internal/decimal"
 	"sotto/report"
 	"sotto/report/plot"
 )
@@ -30,8 +31,11 @@ func (r *Result) page(name string) ([]byte, error) {
 		if r.Metric == "accuracy" {
 			value, unit = fmt.Sprintf("%.2f", 100*float64(*r.Score)), "%"
 		}
-		p.Figures = []report.Figure{{Name: "Best " + r.Metric, Value: value, Unit: unit,
-			Under: "of held-out records"}}
+		under := "of held-out records"
+		if charged {
+			under += ", with noise"
+		}
+		p.Figures = []report.Figure{{Name: "Best " + r.Metric, Value: value, Unit: unit, Under: under}}
 		for i, k := range r.Keys {
 			p.Facts = append(p.Facts, report.Fact{Name: k, Value: r.Best.Values[i]})
 		}
@@ -55,14 +59,18 @@ func (r *Result) page(name string) ([]byte, error) {
 			trial = "the chosen one"
 		}
 		cells := append([]string{trial}, row.Values...)
-		for _, x := range []float64{row.Score, 100 * row.Accuracy, row.Loss, row.Epsilon} {
+		for _, x := range []float64{row.Score, 100 * row.Accuracy, row.Loss} {
 			text := "–"
 			if !math.IsNaN(x) {
 				text = fmt.Sprintf("%.4g", x)
 			}
 			cells = append(cells, text)
 		}
-		t.Rows = append(t.Rows, cells)
+		epsilon := "–"
+		if !math.IsNaN(row.Epsilon) {
+			epsilon = decimal.Digits(row.Epsilon, 4, true)
+		}
+		t.Rows = append(t.Rows, append(cells, epsilon))
 	}
 	p.Sections = append(p.Sections, report.Section{Title: "Trials, the best first", Tables: []plot.Table{t}},
 		report.Section{Title: "Use it", Listings: []report.Listing{{Text: "sotto run best.toml"}}})

@@ -184,6 +184,9 @@ func (p *tuneParams) validate(given map[string]any) error {
 	}
 	_, law := laws[p.Law]
 	switch {
+	case p.AcceptCost && p.Simulated:
+		return config.Bad("simulated", p.Simulated,
+			"false with accept_cost_not_included (--not-private): a search without a charge has no secret")
 	case p.Metric != metric.Accuracy && p.Metric != metric.Loss:
 		return config.Bad("metric", p.Metric, "one of accuracy, loss")
 	case !(p.Validation > 0 && p.Validation < 1):

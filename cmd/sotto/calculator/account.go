@@ -59,6 +59,7 @@ func newAccountEpsilon() *cobra.Command {
 			if err := m.needNoise(cmd); err != nil {
 				return err
 			}
+			defer patience(cmd)()
 			return m.withPlan(func(name string, plan account.Plan) error {
 				i, err := account.Epsilon(plan, delta)
 				if err != nil {
@@ -87,6 +88,7 @@ func newAccountDelta() *cobra.Command {
 			if err := m.needNoise(cmd); err != nil {
 				return err
 			}
+			defer patience(cmd)()
 			return m.withPlan(func(name string, plan account.Plan) error {
 				acc, err := m.composed(plan)
 				if err != nil {
@@ -127,15 +129,18 @@ func newAccountNoise() *cobra.Command {
 		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if m.noise != 0 || m.scale != 0 {
-				return cli.Usage(
-					errors.New("account noise searches for the noise: no --noise-multiplier or --scale " +
-						"beside it"))
+				return cli.Usagef("account noise searches for the noise: no --noise-multiplier or --scale " +
+					"beside it")
 			}
 			key, ok := map[string]string{"gaussian": "noise_multiplier", "laplace": "scale"}[m.mechanism]
 			if !ok {
 				return cli.Usagef("account noise --mechanism: found %q, allowed: gaussian, laplace",
 					m.mechanism)
 			}
+			if err := m.unreadNoise(cmd); err != nil {
+				return err
+			}
+			defer patience(cmd)()
 			return m.withPlan(func(name string, plan account.Plan) error {
 				res, err := account.Noise(plan, target)
 				if err != nil {
@@ -146,7 +151,8 @@ func newAccountNoise() *cobra.Command {
 					noise *= m.sensitivity
 				}
 				v := map[string]any{key: noise, "epsilon": account.StatedInterval(res.Epsilon),
-					"delta": target.Delta, "accountant": name, "adjacency": plan.Adjacency.String()}
+					"delta": target.Delta, "accountant": name, "adjacency": plan.Adjacency.String(),
+					"unit": plan.Unit.String()}
 				return m.print(cmd.OutOrStdout(), v, "%s %s: epsilon %s upper, %s lower, at delta %g (%s)\n",
 					key, decimal.Digits(noise, 6, true), // more noise is less epsilon
 					rundir.FormatFine(res.Epsilon.Upper), rundir.FormatBound(res.Epsilon.Lower, 6, false),
@@ -170,13 +176,17 @@ func newAccountSteps() *cobra.Command {
 			if cmd.Flags().Changed("steps") {
 				return cli.Usage(errors.New("account steps searches for the steps: no --steps beside it"))
 			}
+			if err := m.needNoise(cmd); err != nil {
+				return err
+			}
+			defer patience(cmd)()
 			return m.withPlan(func(name string, plan account.Plan) error {
 				n, err := account.Steps(plan, target)
 				if err != nil {
 					return err
 				}
 				return m.print(cmd.OutOrStdout(), map[string]any{"steps": n, "delta": target.Delta,
-					"accountant": name, "adjacency": plan.Adjacency.String()},
+					"accountant": name, "adjacency": plan.Adjacency.String(), "unit": plan.Unit.String()},
 					"%d steps (%s)\n", n, by(name, plan.Adjacency, plan.Unit))
 			})
 		},
@@ -201,6 +211,13 @@ func newAccountRate() *cobra.Command {
 					errors.New("account rate searches for the Poisson sample rate: no --sample-rate or " +
 						"other --sampler beside it"))
 			}
+			if cmd.Flags().Changed("records") && !(records >= 1 && records <= 1<<53) {
+				return cli.Usagef("--records: found %g, allowed: 1 to 2^53", records)
+			}
+			if err := m.needNoise(cmd); err != nil {
+				return err
+			}
+			defer patience(cmd)()
 			m.sampler.SampleRate, m.sampler.name = .5, "poisson"
 			return m.withPlan(func(name string, plan account.Plan) error {
 				res, err := account.Rate(plan, target)
@@ -208,7 +225,7 @@ func newAccountRate() *cobra.Command {
 					return err
 				}
 				v := map[string]any{"sample_rate": res.SampleRate, "delta": target.Delta, "accountant": name,
-					"adjacency": plan.Adjacency.String()}
+					"adjacency": plan.Adjacency.String(), "unit": plan.Unit.String()}
 				text := fmt.Sprintf("sample rate %s (%s)", decimal.Digits(res.SampleRate, 6, false),
 					by(name, plan.Adjacency, plan.Unit))
 				if records > 0 {
@@ -247,6 +264,7 @@ func newAccountCompose() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			defer patience(cmd)()
 			return m.withAccountant(func(name string) error {
 				acc, err := account.New(name, a, unit)
 				if err != nil {
@@ -310,6 +328,10 @@ func newAccountCurve() *cobra.Command {
 			if !(top > 0) || math.IsInf(top, 1) {
 				return cli.Usagef("--max-epsilon: found %g, allowed: above 0 and finite", top)
 			}
+			if err := m.needNoise(cmd); err != nil {
+				return err
+			}
+			defer patience(cmd)()
 			return m.withPlan(func(name string, plan account.Plan) error {
 				acc, err := m.composed(plan)
 				if err != nil {

@@ -135,6 +135,8 @@ func (m *mechanismFlags) pair() (account.Adjacency, account.Unit, error) {
 	switch {
 	case m.unit == "group" && m.group >= 1 || m.unit == "record" && m.group > 0:
 		return a, account.Group(m.group), nil
+	case m.group < 0:
+		return 0, account.Unit{}, config.Bad("--group", m.group, "the size of a group, above 0")
 	case m.unit == "record":
 		return a, account.Record(), nil
 	case m.unit == "owner" && m.group == 0:
@@ -178,6 +180,18 @@ var noiseOf = map[string][]string{
 // flag that the mechanism does not read.
 func (m *mechanismFlags) needNoise(cmd *cobra.Command) error {
 	reads := noiseOf[m.mechanism]
+	if err := m.unreadNoise(cmd); err != nil {
+		return err
+	}
+	if reads == nil || cmd.Flags().Changed(reads[0]) {
+		return nil
+	}
+	return cli.Usagef("--%s: found nothing, allowed: a value with mechanism %s", reads[0], m.mechanism)
+}
+
+// unreadNoise refuses flags of other mechanisms.
+func (m *mechanismFlags) unreadNoise(cmd *cobra.Command) error {
+	reads := noiseOf[m.mechanism]
 	var wrong *pflag.Flag
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		for _, all := range noiseOf {
@@ -190,10 +204,7 @@ func (m *mechanismFlags) needNoise(cmd *cobra.Command) error {
 		return cli.Usagef("--%s: found %s, allowed: nothing with mechanism %s, which has --%s", wrong.Name,
 			wrong.Value, m.mechanism, strings.Join(reads, ", --"))
 	}
-	if reads == nil || cmd.Flags().Changed(reads[0]) {
-		return nil
-	}
-	return cli.Usagef("--%s: found nothing, allowed: a value with mechanism %s", reads[0], m.mechanism)
+	return nil
 }
 
 // withPlan is withAccountant with the run that the flags describe.

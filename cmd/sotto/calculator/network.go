@@ -61,10 +61,11 @@ agent's update.`),
 			"  sotto account network --roster roster.toml --rounds 5 --adversary {0,3} --epsilon 1",
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := f.check(); err != nil {
+			if err := cmp.Or(f.check(), f.unread(cmd.Flags().Changed)); err != nil {
 				return err
 			}
-			src, err := f.source.open()
+			defer patience(cmd)()
+			src, err := f.source.open(cmd.Flags().Changed)
 			if err != nil {
 				return err
 			}
@@ -173,6 +174,17 @@ func (f *networkFlags) check() error {
 	return cli.OfFlag(f.Check(), networkFlagOf)
 }
 
+// unread refuses flags that the others leave without a meaning.
+func (f *networkFlags) unread(given func(flag string) bool) error {
+	switch {
+	case f.drawing != "" && f.output != "svg":
+		return cli.Usagef("--draw: found %s, allowed: none without --output svg", f.drawing)
+	case given("dimension") && f.source.family != "" && f.Method != "jacobi":
+		return config.Bad("--dimension", f.Dimension, "none with --method "+f.Method+": jacobi reads it")
+	}
+	return nil
+}
+
 // networkFlagOf has the flags that stand for settings.
 var networkFlagOf = map[string]string{
 	"noise_multiplier":   "--noise-multiplier",
@@ -185,7 +197,7 @@ var networkFlagOf = map[string]string{
 }
 
 // open reads the graphs of a family, a run or a roster.
-func (f *sourceFlags) open() (*exposure.Source, error) {
+func (f *sourceFlags) open(given func(flag string) bool) (*exposure.Source, error) {
 	sources := 0
 	for _, s := range []string{f.family, f.run, f.roster} {
 		if s != "" {
@@ -197,8 +209,10 @@ func (f *sourceFlags) open() (*exposure.Source, error) {
 		return nil, cli.Usage(errors.New("account network takes one of --topology, --run and --roster"))
 	case f.family != "":
 		return f.ofFamily()
-	case f.graph.Dropout != 0 || len(f.graph.Set) > 0 || f.graph.Weights != "" || f.graph.Pairs:
-		return nil, cli.Usage(errors.New("--dropout, --pairs, --set and --weights go with --topology"))
+	case slices.ContainsFunc([]string{"agents", "dropout", "graph-seed", "pairs", "seed", "set",
+		"weights"}, given):
+		return nil, cli.Usagef("--agents, --dropout, --pairs, --seed, --set and --weights go with " +
+			"--topology")
 	case f.run != "":
 		r, err := forecast.ReadGraphs(f.run)
 		if err != nil {

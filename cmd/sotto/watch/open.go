@@ -31,11 +31,11 @@ func Open() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintln(cmd.OutOrStdout(), page)
-			if !only {
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), page)
+			if err == nil && !only {
 				browse(page)
 			}
-			return nil
+			return err
 		},
 	}
 	c.Flags().BoolVar(&only, "print", false, "print where the page is, without opening it")
