@@ -390,32 +390,33 @@ func TestRelativeShares(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                        "the end",
-		"average(age)":            "average",
-		"mean(age":                ", or )",
-		"mean()":                  "0 variables",
-		"mean(age, bmi)":          "2 variables",
-		"mean(height)":            "one of the variables age, bmi",
-		"mean(sex)":               "a number: this is a category",
-		"mean(plain)":             "public bounds",
-		"table(age)":              "a category: this is a number",
-		"histogram(age, 1000000)": "1 to 4096",
-		"histogram(age, nan, 1)":  "a finite number",
-		"histogram(age, 1, 1)":    "edges that ascend",
-		"histogram(age, inf, 1)":  "a finite number",
-		"quantile(age, 1)":        "above 0 and below 1",
-		"quantile(age)":           "0 probabilities",
-		"count() by age":          "a category",
-		"count() by":              "the name of a variable after by",
-		"count() where age ~ 3":   "letters, digits",
-		"count() where age > old": "a finite number to compare with",
-		"count() where sex > F":   "= or != one of F, M",
-		"count() where sex = X":   "= or != one of F, M",
-		"count() for all":         "after the question",
-		`count() where sex = "F`:  "a closing quote",
-		"survival(age, age)":      "a category",
-		"survival(time, ill, 0)":  "a number of bins",
-		"correlation(age)":        "1 variables",
+		"":                           "the end",
+		"average(age)":               "average",
+		"mean(age":                   ", or )",
+		"mean()":                     "0 variables",
+		"mean(age, bmi)":             "2 variables",
+		"mean(height)":               "one of the variables age, bmi",
+		"mean(sex)":                  "a number: this is a category",
+		"mean(plain)":                "public bounds",
+		"table(age)":                 "a category: this is a number",
+		"histogram(age, 1000000)":    "1 to 4096",
+		"histogram(age, nan, 1)":     "a finite number",
+		"histogram(age, 1, 1)":       "edges that ascend",
+		"histogram(age, inf, 1)":     "a finite number",
+		"quantile(age, 1)":           "above 0 and below 1",
+		"quantile(age)":              "0 probabilities",
+		"count() by age":             "a category",
+		"count() by":                 "the name of a variable after by",
+		"count() where age ~ 3":      "letters, digits",
+		"count() where age > old":    "a finite number to compare with",
+		"count() where sex > F":      "= or != one of F, M",
+		"count() where sex = X":      "= or != one of F, M",
+		"count() for all":            "after the question",
+		`count() where sex = "F`:     "a closing quote",
+		`count() where age "= !=" 3`: "conditions such as",
+		"survival(age, age)":         "a category",
+		"survival(time, ill, 0)":     "a number of bins",
+		"correlation(age)":           "1 variables",
 	} {
 		_, err := query.Compile([]string{text}, nil, variables())
 		var bad *config.Error
@@ -455,7 +456,8 @@ func TestDrowned(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{"mean(age) by sex where ill = yes and age >= 18",
-		"histogram(\"a b\", 1, 2, 3)", "quantile(age, .5)", "count()", "survival(time, ill, 5)"} {
+		"histogram(\"a b\", 1, 2, 3)", "quantile(age, .5)", "count()", "survival(time, ill, 5)",
+		`count() where age "= !=" 3`} {
 		f.Add(text)
 	}
 	d := people(3, 5)

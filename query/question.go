@@ -8,6 +8,7 @@ package query
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -31,6 +32,8 @@ type Condition struct {
 	Op    string // =, !=, <, <=, >, >=
 	Value string
 }
+
+var comparisons = []string{"=", "!=", "<", "<=", ">", ">="}
 
 // Kinds of questions, with what stands between their parentheses.
 var Kinds = map[string]string{
@@ -81,7 +84,7 @@ func Parse(text string) (*Question, error) {
 	if p.word("where") {
 		for {
 			c := Condition{Var: p.next().text, Op: p.next().text, Value: p.next().text}
-			if c.Value == "" || !strings.Contains(" = != < <= > >= ", " "+c.Op+" ") {
+			if c.Value == "" || !slices.Contains(comparisons, c.Op) {
 				return nil, p.bad(c.Var+" "+c.Op+" "+c.Value, "conditions such as age >= 18 and sex = F")
 			}
 			if q.Where = append(q.Where, c); !p.word("and") {
