@@ -476,6 +476,26 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
+// A name or value with quotes in it can be asked for: two stand for one.
+func TestQuotes(t *testing.T) {
+	for text, want := range map[string]string{`count() where "a ""b""" = """"`: `a "b" = "`,
+		`count() where "" = "c""d"`: ` = c"d`, `count() where a = "x"`: "a = x"} {
+		q, err := query.Parse(text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if c := q.Where[0]; c.Var+" "+c.Op+" "+c.Value != want {
+			t.Errorf("%s: %+v", text, c)
+		}
+	}
+	for _, text := range []string{`count() where a = "b""`, `count() where a = "`, `count() by "a"""`} {
+		if _, err := query.Parse(text); (err == nil) != (text == `count() by "a"""`) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
 func ExampleCompile() {
 	p, err := query.Compile([]string{"count() by sex"}, nil, variables())
 	if err != nil {

@@ -56,7 +56,7 @@ var Kinds = map[string]string{
 
 // Parse reads a question such as "mean(age) by sex where ward = north and age >= 18".
 // Names and values with other signs than letters, digits, underscores, dots and dashes
-// stand in double quotes.
+// stand in double quotes, two of which inside are one.
 func Parse(text string) (*Question, error) {
 	p := &parser{text: text}
 	if err := p.scan(); err != nil {
@@ -199,13 +199,20 @@ func (p *parser) scan() error {
 			rest = rest[1:]
 		case c == '"':
 			end := 1
-			for end < len(rest) && rest[end] != '"' {
-				end++
+			var text []rune
+			for ; end < len(rest); end++ {
+				if rest[end] == '"' {
+					if end+1 == len(rest) || rest[end+1] != '"' {
+						break
+					}
+					end++
+				}
+				text = append(text, rest[end])
 			}
 			if end == len(rest) {
 				return p.bad(string(rest), "a closing quote")
 			}
-			p.tokens = append(p.tokens, token{string(rest[1:end]), true})
+			p.tokens = append(p.tokens, token{string(text), true})
 			rest = rest[end+1:]
 		case strings.ContainsRune("(),", c):
 			p.tokens, rest = append(p.tokens, token{text: string(c)}), rest[1:]
