@@ -6,6 +6,7 @@
 package query
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -126,12 +127,11 @@ func (q *Question) check() error {
 		return q.checkEdges()
 	case "top":
 		if len(q.Nums) != 1 || !isBins(q.Nums[0]) {
-			return q.bad(fmt.Sprintf("%d numbers", len(q.Nums)),
-				fmt.Sprintf("how many values, 1 to %d", maxBins))
+			return q.bad(q.numbers(), fmt.Sprintf("how many values, 1 to %d", maxBins))
 		}
 	case "survival", "evaluation":
 		if len(q.Nums) > 1 || len(q.Nums) == 1 && !isBins(q.Nums[0]) {
-			return q.bad("other numbers", fmt.Sprintf("nothing, or a number of bins, 1 to %d", maxBins))
+			return q.bad(q.numbers(), fmt.Sprintf("nothing, or a number of bins, 1 to %d", maxBins))
 		}
 	case "quantile":
 		for _, x := range q.Nums {
@@ -150,6 +150,14 @@ func (q *Question) check() error {
 	return nil
 }
 
+// numbers are those of the question as an error shows them.
+func (q *Question) numbers() string {
+	if len(q.Nums) == 0 {
+		return "no number"
+	}
+	return strings.Trim(fmt.Sprint(q.Nums), "[]")
+}
+
 func (q *Question) checkEdges() error {
 	if len(q.Nums) == 1 && isBins(q.Nums[0]) {
 		return nil
@@ -160,7 +168,7 @@ func (q *Question) checkEdges() error {
 		}
 	}
 	if len(q.Nums) < 2 || len(q.Nums) > maxBins+1 {
-		return q.bad(fmt.Sprintf("%v", q.Nums),
+		return q.bad(q.numbers(),
 			fmt.Sprintf("a number of bins, 1 to %d, or at least 2 edges", maxBins))
 	}
 	return nil
@@ -279,7 +287,7 @@ func (p *parser) arguments(q *Question) error {
 		// the variables come first: one may be called 5
 		x, err := strconv.ParseFloat(t.text, 64)
 		numbered := len(q.Vars) > 0 && !onlyNames[q.Kind] || q.Kind == "evaluation"
-		if err == nil && !t.quoted && numbered {
+		if (err == nil || errors.Is(err, strconv.ErrRange)) && !t.quoted && numbered {
 			if math.IsNaN(x) || math.IsInf(x, 0) {
 				return p.bad(t.text, "a finite number")
 			}
