@@ -24,7 +24,8 @@ type QuestionParams struct {
 	// Relative chooses the shares so that every count has the same relative error if
 	// records are spread evenly.
 	Relative bool `toml:"relative_errors,omitempty"`
-	// level of the answers' confidence intervals, above .5 and at most .999999999; default .95
+	// level of the answers' confidence intervals, above .5 and at most .999999999;
+	// default .95
 	Level float64 `toml:"level,omitempty"`
 	// Sampling widens intervals of all but counts and sums so that they hold the value of
 	// the distribution that people were drawn from.

@@ -285,9 +285,9 @@ func (c *confusion) answer(sums []float64, sigma float64, a *Answerer) []Row {
 	return append(rows, c.table.answer(sums, sigma, a)...)
 }
 
-// part is Fieller's interval of part/all, both noisy, where all is part and others, n sums
-// together: all t in [0, 1] for which part - t all is no further from 0 than its noise
-// explains. Of few records noise that is drawn again misses too often.
+// part is Fieller's interval of part/all, both noisy, where all is part and others, n
+// sums together: all t in [0, 1] for which part - t all is no further from 0 than its
+// noise explains. Of few records noise that is drawn again misses too often.
 func (a *Answerer) part(part, all, sigma float64, n int) (low, high float64) {
 	// (part - t all)² <= z² sigma² ((1 - t)² + (n-1) t²), a quadratic in t
 	most := a.z * a.z * sigma * sigma

@@ -130,8 +130,8 @@ func TestLoadingsOfEqualComponents(t *testing.T) {
 	}
 }
 
-// Recall and precision of a class of which there is one record hold their true values: each
-// misses with probability .05, more than 75 of 1,000 with probability 3e-4.
+// Recall and precision of a class of which there is one record hold their true values:
+// each misses with probability .05, more than 75 of 1,000 with probability 3e-4.
 func TestSharesOfFew(t *testing.T) {
 	const trials = 1000
 	d := &data.Dataset{X: tensor.NewMat(20, 7), Classes: 6, Labels: make([]int32, 20),

@@ -34,7 +34,8 @@ func asked(t *rapid.T) string {
 		return strings.Join(rapid.SliceOfN(category, least, most).Draw(t, "categories"), ", ")
 	}
 	kind := rapid.SampledFrom([]string{"count", "sum", "mean", "variance", "histogram", "edges", "quantile",
-		"table", "correlation", "covariance", "pca", "regression", "ttest", "top", "survival"}).Draw(t, "kind")
+		"table", "correlation", "covariance", "pca", "regression", "ttest", "top",
+		"survival"}).Draw(t, "kind")
 	n, many := number.Draw(t, "number"), rapid.IntRange(1, 30).Draw(t, "how many")
 	switch kind {
 	case "count":
@@ -89,7 +90,8 @@ func TestAnyQuestions(t *testing.T) {
 		d := &data.Dataset{X: tensor.NewMat(rapid.IntRange(0, 5).Draw(t, "records"), columns), Classes: 2,
 			Labels: []int32{}, Known: data.Known{Variables: wards()}}
 		cell := rapid.OneOf(rapid.Float32Range(-1, 1), rapid.Float32Range(-1, 1),
-			rapid.SampledFrom([]float32{0, 1, -1, .5, 2, 1e30, -1e30, float32(math.NaN()), float32(math.Inf(1))}))
+			rapid.SampledFrom([]float32{0, 1, -1, .5, 2, 1e30, -1e30, float32(math.NaN()),
+				float32(math.Inf(1))}))
 		for i := range d.Len() {
 			row := d.X.Row(i)
 			for c := range row {

@@ -297,13 +297,15 @@ func TestTrueValuesAreThere(t *testing.T) {
 	}
 }
 
-// A text shows the interval of a large figure, which five digits would lose: 1.2346e+06 is
-// not within 4 of 1,234,567.
+// A text shows the interval of a large figure, which five digits would lose: 1.2346e+06
+// is not within 4 of 1,234,567.
 func TestTextShowsNarrowIntervals(t *testing.T) {
 	row := query.Row{Name: "count", Value: 1234567, Low: 1234563, High: 1234571}
-	one := func(r query.Row) []query.Answer { return []query.Answer{{Question: "count()", Rows: []query.Row{r}}} }
-	a := experiment.Answers{Answers: one(row), True: one(query.Row{Name: "count", Value: 1234566, Low: 1234566,
-		High: 1234566})}
+	known := query.Row{Name: "count", Value: 1234566, Low: 1234566, High: 1234566}
+	one := func(r query.Row) []query.Answer {
+		return []query.Answer{{Question: "count()", Rows: []query.Row{r}}}
+	}
+	a := experiment.Answers{Answers: one(row), True: one(known)}
 	var b strings.Builder
 	if err := a.WriteTable(&b); err != nil {
 		t.Fatal(err)
