@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 
 	"sotto/config"
+	"sotto/internal/decimal"
 	"sotto/query"
 )
 
@@ -78,21 +79,24 @@ func (a *Answers) WriteTable(w io.Writer) error {
 		fmt.Fprintf(w, "\n%s\n", q.Question)
 		t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 		for i, r := range q.Rows {
-			text := fmt.Sprintf("%.5g (%.5g to %.5g)", r.Value, r.Low, r.High)
+			short := func(x float64) string {
+				return fmt.Sprintf("%.*g", decimal.Resolving(r.Low, r.High), x)
+			}
+			text := fmt.Sprintf("%s (%s to %s)", short(r.Value), short(r.Low), short(r.High))
 			switch {
 			case r.Note != "":
 				text = r.Note
 			case r.Drowned && r.Low == -math.MaxFloat64:
 				text = "drowned by noise"
 			case r.Drowned:
-				text = fmt.Sprintf("drowned by noise: %.5g to %.5g", r.Low, r.High)
+				text = fmt.Sprintf("drowned by noise: %s to %s", short(r.Low), short(r.High))
 			case r.Low == r.High:
-				text = fmt.Sprintf("%.5g", r.Value)
+				text = short(r.Value)
 			}
 			fmt.Fprintf(t, "  %s\t%s\t%s", strings.Join(r.Labels, ", "), r.Name, text)
-			if r := a.TrueOf(k, i); r != nil && isThere(r) {
-				fmt.Fprintf(t, "\ttrue %.5g", r.Value)
-			} else if r != nil {
+			if known := a.TrueOf(k, i); known != nil && isThere(known) {
+				fmt.Fprintf(t, "\ttrue %s", short(known.Value))
+			} else if known != nil {
 				fmt.Fprint(t, "\tthere are none")
 			}
 			fmt.Fprintln(t)

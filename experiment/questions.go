@@ -24,7 +24,8 @@ type QuestionParams struct {
 	// Relative chooses the shares so that every count has the same relative error if
 	// records are spread evenly.
 	Relative bool `toml:"relative_errors,omitempty"`
-	// level of the answers' confidence intervals, above .5 and below 1; default .95
+	// level of the answers' confidence intervals, above .5 and at most .999999999;
+	// default .95
 	Level float64 `toml:"level,omitempty"`
 	// Sampling widens intervals of all but counts and sums so that they hold the value of
 	// the distribution that people were drawn from.
@@ -70,8 +71,8 @@ func (p *QuestionParams) validate(f *File) error {
 	case Asks(f) && p.Level == 0:
 		p.Level = .95
 	}
-	if Asks(f) && !(p.Level > .5 && p.Level < 1) {
-		return config.Bad("level", p.Level, "above 0.5 and below 1")
+	if Asks(f) && !(p.Level > .5 && p.Level <= query.HighestLevel) {
+		return config.Bad("level", p.Level, "above 0.5 and at most 0.999999999")
 	}
 	return nil
 }

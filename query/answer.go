@@ -36,9 +36,13 @@ type Row struct {
 	Cell []string  `json:"cell,omitempty"` // of a table: the value of each category
 }
 
+// HighestLevel is what double precision can tell from 1 for a few thousand intervals that
+// hold together.
+const HighestLevel = 1 - 1e-9
+
 // Answerer makes answers of noisy sums. All of it is post-processing.
 type Answerer struct {
-	// Level of intervals, above .5 and below 1; default .95.
+	// Level of intervals, above .5 and at most HighestLevel; default .95.
 	Level float64
 	// Sampling widens intervals of all but counts and sums by how much another sample of
 	// people of the same size would differ. Else they are about these people alone. Those
@@ -58,8 +62,8 @@ func (p *Plan) Answers(sums []float64, sigma float64, o Answerer) ([]Answer, err
 		o.Level = .95
 	}
 	switch {
-	case !(o.Level > .5 && o.Level < 1):
-		return nil, config.Bad("level", o.Level, "above 0.5 and below 1")
+	case !(o.Level > .5 && o.Level <= HighestLevel):
+		return nil, config.Bad("level", o.Level, "above 0.5 and at most 0.999999999")
 	case len(sums) != p.Dim:
 		return nil, config.Bad("sums", fmt.Sprintf("%d numbers", len(sums)), fmt.Sprintf("%d", p.Dim))
 	case !(sigma >= 0) || math.IsInf(sigma, 1):
@@ -235,7 +239,11 @@ func (a *Answerer) resample(sums, deviations []float64, n int, f func(sums, dst 
 func (r *resampling) row(name string, k int, lo, hi float64) Row {
 	keep := func(x float64) float64 { return min(max(x, lo), hi) }
 	if r.value == nil {
-		return Row{Name: name, Value: (lo + hi) / 2, Low: lo, High: hi, Drowned: true}
+		middle := (lo + hi) / 2
+		if lo == -math.MaxFloat64 { // no bound, so no middle
+			middle = 0
+		}
+		return Row{Name: name, Value: middle, Low: lo, High: hi, Drowned: true}
 	}
 	value := keep(r.value[k])
 	if r.again == nil {

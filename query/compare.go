@@ -61,7 +61,7 @@ func (c *comparison) answer(sums []float64, sigma float64, a *Answerer) []Row {
 		row.Labels = c.groups.labels(k)
 		counts = append(counts, row)
 		n := s[0] - z*sigma
-		if n < 2 {
+		if n < 1+fewestOf {
 			counted = false
 			continue
 		}
@@ -77,7 +77,7 @@ func (c *comparison) answer(sums []float64, sigma float64, a *Answerer) []Row {
 		freedom[k] = n - 1
 	}
 	all := []Row{{Name: "difference", Low: -2 * half, High: 2 * half, Drowned: true, Labels: label},
-		{Name: "p-value", Value: 1, Low: 1, High: 1, Drowned: true, Labels: label}}
+		{Name: "p-value", Value: 1, High: 1, Drowned: true, Labels: label}}
 	if counted {
 		d, square, p, w := half*(means[1]-means[0]), squares[0]+squares[1], 1., 0.
 		if square > 0 {

@@ -25,7 +25,8 @@ type Part struct {
 	*Question
 	At, Dim int
 	// Weight is what the question's own numbers are multiplied by: the noise of a
-	// coordinate is one over it in the units of a count.
+	// coordinate is one over it in the units of a count. It is whole steps, if
+	// it is not very small, so that counts lose nothing.
 	Weight float64
 
 	shape shape
@@ -45,6 +46,7 @@ func (p *Part) Columns() []string {
 type shape interface {
 	dim() int
 	norm() float64 // largest L2 norm of a record's numbers
+	broken() int   // how many of a record's numbers may be others than 0 and 1
 	// add adds record i's numbers to dst.
 	add(dst []float64, d *data.Dataset, i int)
 	// answer makes rows of noisy sums, each with normal noise of deviation sigma.
@@ -95,12 +97,31 @@ func Compile(texts []string, shares []float64, vars []schema.Variable) (*Plan, e
 		}
 		p.Parts = append(p.Parts, *part)
 	}
+	broken := 0
+	for k := range p.Parts {
+		broken += p.Parts[k].shape.broken()
+	}
+	// what rounding to the nearest steps may add to the norm
+	room := 1 - (math.Sqrt(float64(broken))/2+leastRoom)*step
 	for k := range p.Parts {
 		part := &p.Parts[k]
-		part.Weight /= math.Sqrt(squares) * part.shape.norm()
+		part.Weight *= room / (math.Sqrt(squares) * part.shape.norm())
+		if n := math.Floor(part.Weight / step); n >= fewestSteps {
+			part.Weight = n * step
+		}
 	}
 	return p, nil
 }
+
+// step is that of the integers whose sum an owner releases (privacy.GridStep). Numbers of
+// a record are cut to it, all in one direction: of a million records that is one count.
+// So they are rounded to the nearest before. A weight of few steps stays as it is, for
+// whole ones would be much fewer.
+const (
+	step        = 0x1p-20
+	fewestSteps = 1 << 8
+	leastRoom   = 0x1p-8 // of a step, for the rounding of norms
+)
 
 // RelativeShares are shares by which the noise of every question is the same part of what
 // its groups, bins and cells hold where records are spread over them evenly.
@@ -275,7 +296,7 @@ func (p *Plan) Map(d *data.Dataset) *data.Dataset {
 			own := row[part.At : part.At+part.Dim]
 			part.shape.add(own, d, i)
 			for c := range own {
-				own[c] *= part.Weight
+				own[c] = math.Round(own[c]*part.Weight/step) * step
 			}
 		}
 		for c, x := range row {

@@ -261,12 +261,23 @@ func (c *confusion) answer(sums []float64, sigma float64, a *Answerer) []Row {
 			dst[1+2*k], dst[2+2*k] = share(s[k*n+k], row), share(s[k*n+k], col)
 		}
 		dst[0] = share(right, all)
-		return all >= 1
+		return all >= fewestOf
 	})
 	rows := []Row{many.row("accuracy", 0, 0, 1)}
 	for k, name := range names {
+		var of [2]float64 // how many there are, and for how many the model says so
+		for j := range n {
+			of[0], of[1] = of[0]+sums[k*n+j], of[1]+sums[j*n+k]
+		}
 		for j, figure := range []string{"recall", "precision"} {
 			r := many.row(figure, 1+2*k+j, 0, 1)
+			if of[j] < fewestOf { // nobody, as far as is known
+				r.Value, r.Low, r.High, r.Drowned = .5, 0, 1, true
+			} else if of[j]-a.z*sigma*math.Sqrt(float64(n)) < fewest {
+				low, high := a.part(sums[k*n+k], of[j], sigma, n)
+				r.Low, r.High = min(r.Low, low), max(r.High, high)
+				r.Drowned = r.drowned(0, 1)
+			}
 			r.Labels = []string{name}
 			rows = append(rows, r)
 		}
@@ -274,9 +285,26 @@ func (c *confusion) answer(sums []float64, sigma float64, a *Answerer) []Row {
 	return append(rows, c.table.answer(sums, sigma, a)...)
 }
 
+// part is Fieller's interval of part/all, both noisy, where all is part and others, n
+// sums together: all t in [0, 1] for which part - t all is no further from 0 than its
+// noise explains. Of few records noise that is drawn again misses too often.
+func (a *Answerer) part(part, all, sigma float64, n int) (low, high float64) {
+	// (part - t all)² <= z² sigma² ((1 - t)² + (n-1) t²), a quadratic in t
+	most := a.z * a.z * sigma * sigma
+	qa, qb, qc := all*all-most*float64(n), most-part*all, part*part-most
+	if qa <= 0 {
+		return 0, 1
+	}
+	root := math.Sqrt(max(0, qb*qb-qa*qc))
+	return max(0, (-qb-root)/qa), min(1, (-qb+root)/qa)
+}
+
+// fewestOf is the least count that a share is told of.
+const fewestOf = 1 - 1e-3
+
 // share is a part of a count, one half where nothing is left of it.
 func share(part, all float64) float64 {
-	if all < 1 {
+	if all < fewestOf {
 		return .5
 	}
 	return min(max(part/all, 0), 1)
@@ -291,7 +319,7 @@ func (m *residuals) answer(sums []float64, sigma float64, a *Answerer) []Row {
 		n := m.at(s, 0, 0)
 		square := (m.at(s, 1, 1) - 2*m.at(s, 1, 2) + m.at(s, 2, 2)) / n
 		y, p := m.covariance(s, 1, 1), m.covariance(s, 2, 2)
-		if !(n >= 1 && y > 0 && p > 0) {
+		if !(n >= fewestOf && y > 0 && p > 0) {
 			return false
 		}
 		dst[0] = 1 - square/y

@@ -75,6 +75,9 @@ const maxColumns = 256
 func (m *moments) dim() int      { n := len(m.cols) + 1; return n * (n + 1) / 2 }
 func (m *moments) norm() float64 { return float64(len(m.vars) + 1) } // of a category one column at most is 1
 
+// broken counts products of the columns that are not 0, without the one of ones.
+func (m *moments) broken() int { n := len(m.vars) + 1; return n*(n+1)/2 - 1 }
+
 func (m *moments) add(dst []float64, d *data.Dataset, i int) {
 	z := make([]float64, len(m.cols)+1)
 	z[0] = 1
@@ -230,17 +233,21 @@ func (m *moments) decompose(s []float64) (values []float64, vectors [][]float64)
 }
 
 // components are the shares of the principal components of the correlation matrix in the
-// variance, and their loadings.
+// variance, and their loadings. Where noise explains that two shares differ, what two
+// components each load is anything that both do together: it is drowned.
 func (m *moments) components(sums []float64, sigma float64, a *Answerer) []Row {
 	n := len(m.cols)
 	_, first := m.decompose(sums)
-	many := a.resampledAll(sums, sigma, n+n*n, func(s []float64, dst []float64) bool {
+	gaps := n + n*n // to the next share
+	many := a.resampledAll(sums, sigma, gaps+n-1, func(s []float64, dst []float64) bool {
 		values, vectors := m.decompose(s)
 		if values == nil || first == nil {
 			return false
 		}
 		for k := range n {
-			dst[k] = values[k] / float64(n)
+			if dst[k] = values[k] / float64(n); k > 0 {
+				dst[gaps+k-1] = dst[k-1] - dst[k]
+			}
 			dot := 0.
 			for i, x := range vectors[k] {
 				dot += x * first[k][i]
@@ -251,6 +258,9 @@ func (m *moments) components(sums []float64, sigma float64, a *Answerer) []Row {
 		}
 		return true
 	})
+	apart := func(k int) bool { // of components k and k+1
+		return k < 0 || k == n-1 || many.row("", gaps+k, -1, 1).Low > 0
+	}
 	var all []Row
 	for k := range n {
 		share := many.row("share of variance", k, 0, 1)
@@ -260,6 +270,9 @@ func (m *moments) components(sums []float64, sigma float64, a *Answerer) []Row {
 		all = append(all, share)
 		for i, c := range m.cols {
 			r := many.row("loading", n+k*n+i, -1, 1)
+			if !apart(k-1) || !apart(k) {
+				r.Low, r.High, r.Drowned = -1, 1, true
+			}
 			r.Labels = []string{fmt.Sprintf("component %d", k+1), c.name()}
 			all = append(all, r)
 		}

@@ -390,32 +390,37 @@ func TestRelativeShares(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                        "the end",
-		"average(age)":            "average",
-		"mean(age":                ", or )",
-		"mean()":                  "0 variables",
-		"mean(age, bmi)":          "2 variables",
-		"mean(height)":            "one of the variables age, bmi",
-		"mean(sex)":               "a number: this is a category",
-		"mean(plain)":             "public bounds",
-		"table(age)":              "a category: this is a number",
-		"histogram(age, 1000000)": "1 to 4096",
-		"histogram(age, nan, 1)":  "a finite number",
-		"histogram(age, 1, 1)":    "edges that ascend",
-		"histogram(age, inf, 1)":  "a finite number",
-		"quantile(age, 1)":        "above 0 and below 1",
-		"quantile(age)":           "0 probabilities",
-		"count() by age":          "a category",
-		"count() by":              "the name of a variable after by",
-		"count() where age ~ 3":   "letters, digits",
-		"count() where age > old": "a finite number to compare with",
-		"count() where sex > F":   "= or != one of F, M",
-		"count() where sex = X":   "= or != one of F, M",
-		"count() for all":         "after the question",
-		`count() where sex = "F`:  "a closing quote",
-		"survival(age, age)":      "a category",
-		"survival(time, ill, 0)":  "a number of bins",
-		"correlation(age)":        "1 variables",
+		"":                           "the end",
+		"average(age)":               "average",
+		"mean(age":                   ", or )",
+		"mean()":                     "0 variables",
+		"mean(age, bmi)":             "2 variables",
+		"mean(height)":               "one of the variables age, bmi",
+		"mean(sex)":                  "a number: this is a category",
+		"mean(plain)":                "public bounds",
+		"table(age)":                 "a category: this is a number",
+		"histogram(age, 1000000)":    "1 to 4096",
+		"histogram(age, nan, 1)":     "a finite number",
+		"histogram(age, 1, 1)":       "edges that ascend",
+		"histogram(age, inf, 1)":     "a finite number",
+		"quantile(age, 1)":           "above 0 and below 1",
+		"quantile(age)":              "0 probabilities",
+		"count() by age":             "a category",
+		"count() by":                 "the name of a variable after by",
+		"count() where age ~ 3":      "letters, digits",
+		"count() where age > old":    "a finite number to compare with",
+		"count() where sex > F":      "= or != one of F, M",
+		"count() where sex = X":      "= or != one of F, M",
+		"count() for all":            "after the question",
+		`count() where sex = "F`:     "a closing quote",
+		`count() where age "= !=" 3`: "conditions such as",
+		"quantile(age, 1e400)":       "1e400\", allowed: a finite number",
+		"top(sex, 0)":                "top(sex, 0): 0\", allowed",
+		"top(sex)":                   "top(sex): no number",
+		"survival(time, ill, 1.5)":   "1.5): 1.5\", allowed",
+		"survival(age, age)":         "a category",
+		"survival(time, ill, 0)":     "a number of bins",
+		"correlation(age)":           "1 variables",
 	} {
 		_, err := query.Compile([]string{text}, nil, variables())
 		var bad *config.Error
@@ -455,7 +460,8 @@ func TestDrowned(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{"mean(age) by sex where ill = yes and age >= 18",
-		"histogram(\"a b\", 1, 2, 3)", "quantile(age, .5)", "count()", "survival(time, ill, 5)"} {
+		"histogram(\"a b\", 1, 2, 3)", "quantile(age, .5)", "count()", "survival(time, ill, 5)",
+		`count() where age "= !=" 3`} {
 		f.Add(text)
 	}
 	d := people(3, 5)
@@ -472,6 +478,26 @@ func FuzzParse(f *testing.F) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// A name or value with quotes in it can be asked for: two stand for one.
+func TestQuotes(t *testing.T) {
+	for text, want := range map[string]string{`count() where "a ""b""" = """"`: `a "b" = "`,
+		`count() where "" = "c""d"`: ` = c"d`, `count() where a = "x"`: "a = x"} {
+		q, err := query.Parse(text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if c := q.Where[0]; c.Var+" "+c.Op+" "+c.Value != want {
+			t.Errorf("%s: %+v", text, c)
+		}
+	}
+	for _, text := range []string{`count() where a = "b""`, `count() where a = "`, `count() by "a"""`} {
+		if _, err := query.Parse(text); (err == nil) != (text == `count() by "a"""`) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
 }
 
 func ExampleCompile() {

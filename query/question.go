@@ -6,8 +6,10 @@
 package query
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -32,6 +34,8 @@ type Condition struct {
 	Value string
 }
 
+var comparisons = []string{"=", "!=", "<", "<=", ">", ">="}
+
 // Kinds of questions, with what stands between their parentheses.
 var Kinds = map[string]string{
 	"count":       "count()",
@@ -53,7 +57,7 @@ var Kinds = map[string]string{
 
 // Parse reads a question such as "mean(age) by sex where ward = north and age >= 18".
 // Names and values with other signs than letters, digits, underscores, dots and dashes
-// stand in double quotes.
+// stand in double quotes, two of which inside are one.
 func Parse(text string) (*Question, error) {
 	p := &parser{text: text}
 	if err := p.scan(); err != nil {
@@ -81,7 +85,7 @@ func Parse(text string) (*Question, error) {
 	if p.word("where") {
 		for {
 			c := Condition{Var: p.next().text, Op: p.next().text, Value: p.next().text}
-			if c.Value == "" || !strings.Contains(" = != < <= > >= ", " "+c.Op+" ") {
+			if c.Value == "" || !slices.Contains(comparisons, c.Op) {
 				return nil, p.bad(c.Var+" "+c.Op+" "+c.Value, "conditions such as age >= 18 and sex = F")
 			}
 			if q.Where = append(q.Where, c); !p.word("and") {
@@ -123,12 +127,11 @@ func (q *Question) check() error {
 		return q.checkEdges()
 	case "top":
 		if len(q.Nums) != 1 || !isBins(q.Nums[0]) {
-			return q.bad(fmt.Sprintf("%d numbers", len(q.Nums)),
-				fmt.Sprintf("how many values, 1 to %d", maxBins))
+			return q.bad(q.numbers(), fmt.Sprintf("how many values, 1 to %d", maxBins))
 		}
 	case "survival", "evaluation":
 		if len(q.Nums) > 1 || len(q.Nums) == 1 && !isBins(q.Nums[0]) {
-			return q.bad("other numbers", fmt.Sprintf("nothing, or a number of bins, 1 to %d", maxBins))
+			return q.bad(q.numbers(), fmt.Sprintf("nothing, or a number of bins, 1 to %d", maxBins))
 		}
 	case "quantile":
 		for _, x := range q.Nums {
@@ -147,6 +150,14 @@ func (q *Question) check() error {
 	return nil
 }
 
+// numbers are those of the question as an error shows them.
+func (q *Question) numbers() string {
+	if len(q.Nums) == 0 {
+		return "no number"
+	}
+	return strings.Trim(fmt.Sprint(q.Nums), "[]")
+}
+
 func (q *Question) checkEdges() error {
 	if len(q.Nums) == 1 && isBins(q.Nums[0]) {
 		return nil
@@ -157,7 +168,7 @@ func (q *Question) checkEdges() error {
 		}
 	}
 	if len(q.Nums) < 2 || len(q.Nums) > maxBins+1 {
-		return q.bad(fmt.Sprintf("%v", q.Nums),
+		return q.bad(q.numbers(),
 			fmt.Sprintf("a number of bins, 1 to %d, or at least 2 edges", maxBins))
 	}
 	return nil
@@ -196,13 +207,20 @@ func (p *parser) scan() error {
 			rest = rest[1:]
 		case c == '"':
 			end := 1
-			for end < len(rest) && rest[end] != '"' {
-				end++
+			var text []rune
+			for ; end < len(rest); end++ {
+				if rest[end] == '"' {
+					if end+1 == len(rest) || rest[end+1] != '"' {
+						break
+					}
+					end++
+				}
+				text = append(text, rest[end])
 			}
 			if end == len(rest) {
 				return p.bad(string(rest), "a closing quote")
 			}
-			p.tokens = append(p.tokens, token{string(rest[1:end]), true})
+			p.tokens = append(p.tokens, token{string(text), true})
 			rest = rest[end+1:]
 		case strings.ContainsRune("(),", c):
 			p.tokens, rest = append(p.tokens, token{text: string(c)}), rest[1:]
@@ -269,7 +287,7 @@ func (p *parser) arguments(q *Question) error {
 		// the variables come first: one may be called 5
 		x, err := strconv.ParseFloat(t.text, 64)
 		numbered := len(q.Vars) > 0 && !onlyNames[q.Kind] || q.Kind == "evaluation"
-		if err == nil && !t.quoted && numbered {
+		if (err == nil || errors.Is(err, strconv.ErrRange)) && !t.quoted && numbered {
 			if math.IsNaN(x) || math.IsInf(x, 0) {
 				return p.bad(t.text, "a finite number")
 			}

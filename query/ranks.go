@@ -138,7 +138,7 @@ func (s *survival) answer(sums []float64, sigma float64, a *Answerer) []Row {
 	}
 	var all []Row
 	for k := range n {
-		told = told && left >= atRisk*sigma*math.Sqrt(float64(2*(n-k)))
+		told = told && left >= atRisk*sigma*math.Sqrt(float64(2*(n-k))) && (k > 0 || left > fewestLeft)
 		left -= sums[2*k] + sums[2*k+1]
 		r := many.row("survival", k, 0, 1)
 		if told {

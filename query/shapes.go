@@ -55,6 +55,7 @@ type grouped struct {
 
 func (g *grouped) dim() int      { return g.one.dim() * g.groups.len() }
 func (g *grouped) norm() float64 { return g.one.norm() } // a record is in one group at most
+func (g *grouped) broken() int   { return g.one.broken() }
 
 func (g *grouped) add(dst []float64, d *data.Dataset, i int) {
 	k := g.groups.of(d, i)
@@ -123,6 +124,7 @@ type count struct{}
 
 func (count) dim() int                                  { return 1 }
 func (count) norm() float64                             { return 1 }
+func (count) broken() int                               { return 0 }
 func (count) add(dst []float64, _ *data.Dataset, _ int) { dst[0] = 1 }
 
 func (count) answer(sums []float64, sigma float64, a *Answerer) []Row {
@@ -137,6 +139,7 @@ type total struct {
 
 func (t *total) dim() int      { return 1 }
 func (t *total) norm() float64 { return 1 }
+func (t *total) broken() int   { return 1 }
 
 func (t *total) add(dst []float64, d *data.Dataset, i int) {
 	if x, ok := t.v.Number(aimed(d, i)); ok {
@@ -163,6 +166,7 @@ func (p *powers) dim() int {
 }
 
 func (p *powers) norm() float64 { return math.Sqrt(float64(p.dim())) }
+func (p *powers) broken() int   { return p.dim() - 1 }
 
 // centered scales the bounds of v to [-1, 1].
 func centered(v *schema.Variable, x float64) float64 {
@@ -217,6 +221,7 @@ func evenly(lo, hi float64, n int) []float64 {
 
 func (b *bins) dim() int      { return len(b.edges) - 1 }
 func (b *bins) norm() float64 { return 1 }
+func (b *bins) broken() int   { return 0 }
 
 func (b *bins) bin(x float64) int {
 	k, exact := slices.BinarySearch(b.edges, x)
@@ -272,16 +277,17 @@ func newTable(q *Question, vars []schema.Variable) (shape, error) {
 		if err != nil {
 			return nil, err
 		}
-		t.cells.vars = append(t.cells.vars, v)
-	}
-	if n := t.dim(); n > maxBins {
-		return nil, q.bad(fmt.Sprintf("%d cells", n), fmt.Sprintf("at most %d", maxBins))
+		// held at each: many categories of several variables are more than an int counts
+		if t.cells.vars = append(t.cells.vars, v); t.dim() > maxBins {
+			return nil, q.bad(fmt.Sprintf("%d cells", t.dim()), fmt.Sprintf("at most %d", maxBins))
+		}
 	}
 	return t, nil
 }
 
 func (t *table) dim() int      { return t.cells.len() }
 func (t *table) norm() float64 { return 1 }
+func (t *table) broken() int   { return 0 }
 
 func (t *table) add(dst []float64, d *data.Dataset, i int) {
 	if k := t.cells.of(d, i); k >= 0 {

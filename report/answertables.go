@@ -8,6 +8,7 @@ import (
 
 	"sotto/config"
 	"sotto/experiment/rundir"
+	"sotto/internal/decimal"
 	"sotto/report/plot"
 )
 
@@ -132,7 +133,8 @@ func (a *asked) rows(k int) Grid {
 	}
 	for i := range q.Rows[:min(len(q.Rows), mostFigures)] {
 		e := &q.Rows[i]
-		row := []Cell{{Text: e.Name}, {Text: short(e.Value)}, {Text: short(e.Low)}, {Text: short(e.High)}}
+		row := []Cell{{Text: e.Name}, {Text: e.short(e.Value)}, {Text: e.short(e.Low)},
+			{Text: e.short(e.High)}}
 		if labelled {
 			row = append([]Cell{{Text: strings.Join(e.Labels, ", ")}}, row...)
 		}
@@ -163,14 +165,15 @@ func (e *estimate) known() string {
 	case e.truth.none():
 		return "there are none"
 	}
-	return short(e.truth.Value)
+	return e.short(e.truth.Value)
 }
 
-func short(x float64) string {
+// short writes x beside the figure's interval.
+func (e *estimate) short(x float64) string {
 	if unbounded(x) {
 		return "no bound"
 	}
-	return fmt.Sprintf("%.5g", x)
+	return fmt.Sprintf("%.*g", decimal.Resolving(e.Low, e.High), x)
 }
 
 // text is the figure with its interval.
@@ -179,9 +182,9 @@ func (e *estimate) text() string {
 	case e.Note != "":
 		return e.Note
 	case e.Drowned:
-		return fmt.Sprintf("drowned by noise: %s to %s", short(e.Low), short(e.High))
+		return fmt.Sprintf("drowned by noise: %s to %s", e.short(e.Low), e.short(e.High))
 	}
-	return fmt.Sprintf("%s (%s to %s)", short(e.Value), short(e.Low), short(e.High))
+	return fmt.Sprintf("%s (%s to %s)", e.short(e.Value), e.short(e.Low), e.short(e.High))
 }
 
 // matrices are the two-way tables of an answer, one for each group; nil where it is none.

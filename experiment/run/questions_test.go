@@ -15,6 +15,7 @@ import (
 	"sotto/experiment/forecast"
 	"sotto/experiment/rundir"
 	"sotto/privacy/account/network"
+	"sotto/query"
 	"sotto/tensor"
 )
 
@@ -293,6 +294,24 @@ func TestTrueValuesAreThere(t *testing.T) {
 	text := strings.Split(b.String(), "mean(age)")
 	if strings.Contains(text[0], "there are none") || !strings.Contains(text[1], "there are none") {
 		t.Error(b.String())
+	}
+}
+
+// A text shows the interval of a large figure, which five digits would lose: 1.2346e+06
+// is not within 4 of 1,234,567.
+func TestTextShowsNarrowIntervals(t *testing.T) {
+	row := query.Row{Name: "count", Value: 1234567, Low: 1234563, High: 1234571}
+	known := query.Row{Name: "count", Value: 1234566, Low: 1234566, High: 1234566}
+	one := func(r query.Row) []query.Answer {
+		return []query.Answer{{Question: "count()", Rows: []query.Row{r}}}
+	}
+	a := experiment.Answers{Answers: one(row), True: one(known)}
+	var b strings.Builder
+	if err := a.WriteTable(&b); err != nil {
+		t.Fatal(err)
+	}
+	if want := "1234567 (1234563 to 1234571)  true 1234566"; !strings.Contains(b.String(), want) {
+		t.Errorf("%s, want %s", b.String(), want)
 	}
 }
 

@@ -30,3 +30,14 @@ func bounded(x float64, form byte, digits int, place float64, up bool) string {
 	}
 	return s
 }
+
+// Resolving is how many significant digits show an interval of this value's size: five,
+// and more where its width would be lost, so that rounding moves an end by at most half a
+// hundredth of the width. All of the double's are 17.
+func Resolving(low, high float64) int {
+	most, width := max(math.Abs(low), math.Abs(high)), high-low
+	if !(width > 0) || math.IsInf(width, 1) {
+		return 5
+	}
+	return min(max(5, 2+int(math.Ceil(math.Log10(most/width)))), 17)
+}

@@ -60,3 +60,16 @@ func TestBoundsHold(t *testing.T) {
 		}
 	})
 }
+
+// An interval is told apart from its middle however narrow it is.
+func TestResolving(t *testing.T) {
+	for _, c := range []struct {
+		low, high float64
+		digits    int
+	}{{10, 20, 5}, {0, 0, 5}, {7, 7, 5}, {-3, 1e-9, 5}, {1234563, 1234571, 8}, {-1234571, -1234563, 8},
+		{1, math.Nextafter(1, 2), 17}, {-math.MaxFloat64, math.MaxFloat64, 5}, {0, math.Inf(1), 5}} {
+		if got := decimal.Resolving(c.low, c.high); got != c.digits {
+			t.Errorf("%v to %v: %d digits, want %d", c.low, c.high, got, c.digits)
+		}
+	}
+}
