@@ -33,7 +33,7 @@ type Gate interface {
 // Agent is one participant.
 type Agent struct {
 	Algorithm agent.Algorithm
-	Gate      Gate
+	Gate      Gate // nil: who asks ends the simulation with an error
 	// Silent makes every message of this agent an error: its gate answers without noise
 	// because nothing may leave.
 	Silent bool
@@ -136,8 +136,8 @@ func (c *Config) checkParts() error {
 		return config.Bad("dim", c.Dim, "the length of answers, at least 0")
 	}
 	for i := range c.Agents {
-		if a := &c.Agents[i]; a.Algorithm == nil || a.Gate == nil {
-			return config.Bad("agents", fmt.Sprintf("agent %d without algorithm or gate", i), "both")
+		if c.Agents[i].Algorithm == nil {
+			return config.Bad("agents", fmt.Sprintf("agent %d without an algorithm", i), "one each")
 		}
 	}
 	return nil
@@ -242,6 +242,9 @@ func (w *worker) stepUntilDone(a *Agent, stats *Stats) error {
 		}
 		if w.out.Query == nil {
 			break
+		}
+		if a.Gate == nil {
+			return config.Bad("gate", "none", "one for an agent that asks")
 		}
 		answer := w.out.Query.Room(w.answer, len(w.answer))
 		w.in.Kind, w.in.Answer, w.in.Inbox, w.in.Returned = agent.Answer, answer, nil, nil

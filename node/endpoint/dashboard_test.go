@@ -15,6 +15,7 @@ import (
 	"sotto/node/wire"
 	"sotto/privacy"
 	"sotto/privacy/ledger"
+	"sotto/tensor"
 	"sotto/topology"
 )
 
@@ -58,6 +59,11 @@ func TestDashboardAndAlertsNameMetricsThatExist(t *testing.T) {
 	}
 }
 
+// still is an algorithm of a model without parameters that never steps.
+type still struct{ agent.Algorithm }
+
+func (still) Params() tensor.Vec { return nil }
+
 // aNode is one that does not run.
 func aNode(t *testing.T) *node.Node {
 	t.Helper()
@@ -75,7 +81,7 @@ func aNode(t *testing.T) *node.Node {
 	}
 	t.Cleanup(func() { s.Close() })
 	n, err := node.New(node.Config{
-		Learner:   node.Learner{Algorithm: struct{ agent.Algorithm }{}, Gate: privacy.NewGate(nil, nil, nil)},
+		Learner:   node.Learner{Algorithm: still{}, Gate: privacy.NewGate(nil, nil, nil)},
 		Pace:      node.Pace{Graph: g, Rounds: 1},
 		Transport: wire.NewMemory(2, 1).Open(0),
 		Store:     s,
