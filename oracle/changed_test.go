@@ -40,10 +40,9 @@ func TestFieldsAfterValidate(t *testing.T) {
 		if _, err := c.o.Describe(q); err != nil {
 			t.Error(name, err)
 		}
-		if c.change(); true {
-			if r, err := c.o.Describe(q); err == nil {
-				t.Errorf("%s: still %+v", name, r)
-			}
+		c.change()
+		if r, err := c.o.Describe(q); err == nil {
+			t.Errorf("%s: still %+v", name, r)
 		}
 		if q.Clip = .5; name != "km" {
 			if r, err := c.o.Describe(q); err == nil {
